@@ -1,1 +1,28 @@
-//! placeholder
+//! Frames: fixed-size buffers in a pool, and batches of handles to them.
+//!
+//! ```text
+//!   pool memory (the AF_XDP UMEM, or any memory handed in)
+//!   | chunk 0 | chunk 1 | chunk 2 | ...
+//!
+//!   one chunk, 2048 bytes by default
+//!   +-------------+--------------+----------------------+-----------+
+//!   | scratch 128 | headroom 256 | data (start, len)    | tailroom  |
+//!   +-------------+--------------+----------------------+-----------+
+//! ```
+//!
+//! A [`Frame`] is the only way to a chunk's bytes and cannot be copied, so a chunk has one owner at a
+//! time: the pool's free list, a frame, a port (the kernel may read or write it), or a store that
+//! retained it. [`Pool`] records which, and refuses what contradicts the record.
+//!
+//! This crate knows no header and no kernel interface. Its memory is handed in from outside, so that
+//! the pipeline runs over huge pages, a heap block or a simulator alike.
+
+mod batch;
+mod frame;
+mod memory;
+mod pool;
+
+pub use batch::{BATCH_LEN_MAX, Batch};
+pub use frame::{Frame, HEADROOM_LEN, SCRATCH_LEN};
+pub use memory::{HeapMemory, Memory};
+pub use pool::{ChunkAddr, Occupancy, Pool, PoolError, Retained};

@@ -1,1 +1,55 @@
-//! placeholder
+//! Ports: where frames enter and leave a worker.
+//!
+//! A port moves frames between a pool and a device (an AF_XDP socket, a TAP, a file, another port in
+//! this process). It knows nothing of what the frames hold. Its transmit ring is the only output
+//! queue there is, so it says how much room it has ([`Port::tx_room`]) and nobody builds a frame that
+//! would be dropped.
+#![forbid(unsafe_code)]
+
+use std::os::fd::BorrowedFd;
+use tidegate_packet::{Batch, Pool};
+
+/// What a port did so far.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct PortCounters {
+    /// Frames received.
+    pub rx_packet_count: u64,
+    /// Bytes received.
+    pub rx_byte_count: u64,
+    /// Frames that arrived and could not be taken (no room, no buffer), as far as the device tells.
+    pub rx_drop_count: u64,
+    /// Frames sent.
+    pub tx_packet_count: u64,
+    /// Bytes sent.
+    pub tx_byte_count: u64,
+    /// Frames that the device refused.
+    pub tx_drop_count: u64,
+    /// How often a frame found the transmit ring full.
+    pub tx_ring_full_count: u64,
+    /// System calls made.
+    pub syscall_count: u64,
+}
+
+/// One queue of one device, owned by one worker.
+pub trait Port: Send {
+    /// Appends received frames to `batch`, as many as it has room for, and returns how many.
+    fn rx(&mut self, pool: &mut Pool, batch: &mut Batch) -> usize;
+
+    /// How many frames [`Port::tx`] would take now.
+    fn tx_room(&mut self, pool: &mut Pool) -> usize;
+
+    /// Takes frames from the front of `batch` while there is room; the rest stay in it.
+    fn tx(&mut self, pool: &mut Pool, batch: &mut Batch);
+
+    /// Makes the device notice what was queued since the last call. Called once a round.
+    fn flush(&mut self, pool: &mut Pool);
+
+    /// What to wait on when there is nothing to do, if the device has such a thing.
+    fn wait_fd(&self) -> Option<BorrowedFd<'_>>;
+
+    /// The largest frame it sends, link header included.
+    fn frame_len_max(&self) -> usize;
+
+    /// What it did so far.
+    fn counters(&self) -> PortCounters;
+}
