@@ -24,13 +24,12 @@ pub struct HeapMemory {
 const PAGE_LEN: usize = 4096;
 
 impl HeapMemory {
-    /// At least `size` bytes, rounded up to whole pages.
+    /// `size` bytes (at least one), aligned to a page.
     pub fn new(size: usize) -> Self {
-        let rounded = size.max(1).next_multiple_of(PAGE_LEN);
-        let Ok(layout) = Layout::from_size_align(rounded, PAGE_LEN) else {
+        let Ok(layout) = Layout::from_size_align(size.max(1), PAGE_LEN) else {
             handle_alloc_error(Layout::new::<u8>())
         };
-        // SAFETY: the layout's size is at least one page, never zero.
+        // SAFETY: the layout's size is at least one byte.
         let block = unsafe { alloc_zeroed(layout) };
         let Some(base) = NonNull::new(block) else { handle_alloc_error(layout) };
         Self { base, layout }
