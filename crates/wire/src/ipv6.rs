@@ -1,0 +1,71 @@
+//! IPv6 headers (RFC 8200). Extension headers are not walked: a packet with one is the host's.
+
+use crate::ip::{FlowAddr, IpRepr};
+use crate::{WireError, split};
+use core::net::{IpAddr, Ipv6Addr};
+use zerocopy::byteorder::network_endian::{U16, U32};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// Bytes in the fixed header.
+pub const HEADER_LEN: usize = 40;
+
+/// The next-header number of a fragment header.
+const NEXT_FRAGMENT: u8 = 44;
+
+/// The fixed IPv6 header.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct Ipv6Header {
+    version_class_flow: U32,
+    payload_len: U16,
+    next_header: u8,
+    hop_limit: u8,
+    src: [u8; 16],
+    dst: [u8; 16],
+}
+
+impl Ipv6Header {
+    /// The header at the start of `bytes`, and the payload that its payload length gives.
+    #[inline]
+    pub fn parse(bytes: &[u8]) -> Result<(&Self, &[u8]), WireError> {
+        let (header, rest) = Self::ref_from_prefix(bytes).map_err(|_| WireError::Truncated)?;
+        if header.version_class_flow.get() >> 28 != 6 {
+            return Err(WireError::Unsupported);
+        }
+        if header.next_header == NEXT_FRAGMENT {
+            return Err(WireError::Fragment);
+        }
+        let (payload, _) = split(rest, usize::from(header.payload_len.get()))?;
+        Ok((header, payload))
+    }
+
+    /// The fields that transport protocols care about.
+    #[inline]
+    pub fn repr(&self) -> IpRepr {
+        IpRepr {
+            src: IpAddr::from(self.src).into(),
+            dst: IpAddr::from(self.dst).into(),
+            protocol: self.next_header.into(),
+            hop_limit: self.hop_limit,
+            ecn: (self.version_class_flow.get() >> 20) as u8 & 3,
+        }
+    }
+
+    /// Writes a header for `payload_len` bytes into the first 40 bytes.
+    #[inline]
+    pub(crate) fn emit(repr: &IpRepr, payload_len: usize, out: &mut [u8]) {
+        let header = Self {
+            version_class_flow: U32::new(6 << 28 | u32::from(repr.ecn) << 20),
+            payload_len: U16::new(payload_len as u16),
+            next_header: repr.protocol.into(),
+            hop_limit: repr.hop_limit,
+            src: octets(repr.src),
+            dst: octets(repr.dst),
+        };
+        out[..HEADER_LEN].copy_from_slice(header.as_bytes());
+    }
+}
+
+fn octets(addr: FlowAddr) -> [u8; 16] {
+    Ipv6Addr::from(addr.bits()).octets()
+}
