@@ -1,0 +1,124 @@
+//! What the XDP program and its loader share: the Rust side of `xdp/abi.h`.
+//!
+//! Not a second definition to keep in step by hand: the tests compare each name, number, offset and size
+//! here with the type information (BTF) in the compiled object.
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// Who gets a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Verdict {
+    /// The host's stack.
+    Pass = 0,
+    /// The AF_XDP socket of the frame's receive queue.
+    Socket = 1,
+}
+
+impl Verdict {
+    pub(crate) fn from_number(number: u32) -> Option<Self> {
+        [Self::Pass, Self::Socket].into_iter().find(|verdict| *verdict as u32 == number)
+    }
+}
+
+/// Declares [`Reason`] with a name and a verdict for each.
+macro_rules! reasons {
+    ($($(#[doc = $doc:literal])* $reason:ident = $number:literal, $name:literal, $verdict:ident;)*) => {
+        /// Why a frame got its verdict. Each frame counts under exactly one reason.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u32)]
+        pub enum Reason {
+            $($(#[doc = $doc])* $reason = $number,)*
+        }
+
+        impl Reason {
+            /// Every reason, in the order of their numbers.
+            pub const ALL: [Self; [$($number),*].len()] = [$(Self::$reason),*];
+
+            /// The name in statistics and metrics.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$reason => $name,)*
+                }
+            }
+
+            /// What became of the frames that were counted under this reason.
+            pub const fn verdict(self) -> Verdict {
+                match self {
+                    $(Self::$reason => Verdict::$verdict,)*
+                }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// The destination is a registered tuple.
+    Tuple = 0, "tuple", Socket;
+    /// The destination is a registered tuple without an address.
+    Wildcard = 1, "wildcard", Socket;
+    /// An ICMP error about a frame that a registered tuple sent (RFC 792, RFC 4443).
+    IcmpQuote = 2, "icmp_quote", Socket;
+    /// The stack owns the device: no frame is looked at.
+    OwnDevice = 3, "own_device", Socket;
+    /// Claimed, but no live socket is on the receive queue.
+    SocketAbsent = 4, "socket_absent", Pass;
+    /// A registered tuple whose verdict is [`Verdict::Pass`].
+    Exempt = 5, "exempt", Pass;
+    /// UDP or TCP to a tuple that is not registered.
+    Unregistered = 6, "unregistered", Pass;
+    /// ICMP that quotes no registered tuple.
+    IcmpUnrelated = 7, "icmp_unrelated", Pass;
+    /// IP, but neither UDP, TCP nor ICMP.
+    OtherProtocol = 8, "other_protocol", Pass;
+    /// A fragment, the first one too: the host reassembles.
+    Fragment = 9, "fragment", Pass;
+    /// An IPv6 extension header other than a fragment's.
+    Ipv6Extension = 10, "ipv6_extension", Pass;
+    /// ARP, a third VLAN tag, anything else that is not IP.
+    NotIp = 11, "not_ip", Pass;
+    /// The frame ends within its Ethernet header or a VLAN tag.
+    MalformedEthernet = 12, "malformed_ethernet", Pass;
+    /// A cut IPv4 header, or a version or length in it that cannot be true.
+    MalformedIpv4 = 13, "malformed_ipv4", Pass;
+    /// A cut IPv6 header, or a version or length in it that cannot be true.
+    MalformedIpv6 = 14, "malformed_ipv6", Pass;
+    /// A cut TCP header, or a data offset that cannot be true.
+    MalformedTcp = 15, "malformed_tcp", Pass;
+    /// A cut UDP header, or a length in it that cannot be true.
+    MalformedUdp = 16, "malformed_udp", Pass;
+    /// A cut ICMP message, or an error whose quoted datagram is.
+    MalformedIcmp = 17, "malformed_icmp", Pass;
+}
+
+/// `struct tuple`: the key of the tuple map, in network byte order.
+///
+/// ```text
+///   0                              16     18        19          20
+///   | address (IPv4: ::ffff:a.b.c.d) | port | protocol | ip version |
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub(crate) struct TupleKey {
+    pub(crate) address: [u8; 16],
+    pub(crate) port: [u8; 2],
+    pub(crate) protocol: u8,
+    pub(crate) ip_version: u8,
+}
+
+/// `struct steering`: the value of the tuple map.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub(crate) struct Steering {
+    pub(crate) verdict: u32,
+}
+
+/// `struct settings`: the value of the settings map.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub(crate) struct Settings {
+    pub(crate) own_device: u32,
+}
+
+#[cfg(test)]
+mod tests;

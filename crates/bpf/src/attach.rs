@@ -1,0 +1,222 @@
+//! Attaching the program to a device, by a link.
+//!
+//! A link (unlike a program set through rtnetlink) belongs to its descriptor: when the last one is closed, be
+//! it by `kill -9`, the kernel takes the program off the device. Only a pin makes it outlive its process.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use libbpf_rs::ProgramHandle;
+use libbpf_rs::query::{LinkInfo, LinkTypeInfo};
+
+use crate::raw::{self, AttachedPrograms, LinkMode};
+
+/// Where in the receive path the program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AttachMode {
+    /// In the driver, before the kernel makes a packet of the frame.
+    Driver,
+    /// In the network core, after it did: for drivers without XDP; slower, and AF_XDP always copies.
+    Generic,
+}
+
+impl fmt::Display for AttachMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Driver => "driver",
+            Self::Generic => "generic",
+        })
+    }
+}
+
+/// Which modes may be tried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ModeChoice {
+    /// The driver's, and where the driver refuses, the generic one.
+    #[default]
+    DriverThenGeneric,
+    /// The driver's or none.
+    DriverOnly,
+    /// The generic one.
+    GenericOnly,
+}
+
+/// Why the program was not attached.
+#[derive(Debug, thiserror::Error)]
+pub enum AttachError {
+    /// There is no such device in this network namespace.
+    #[error("no device with index {ifindex} in this network namespace")]
+    NoDevice {
+        /// The device.
+        ifindex: u32,
+    },
+    /// Another XDP program is on the device.
+    #[error(
+        "the device with index {ifindex} already runs the XDP program `{name}` (id {program_id}): detach that first"
+    )]
+    Occupied {
+        /// The device.
+        ifindex: u32,
+        /// The program's number, as in `bpftool prog show id`.
+        program_id: u32,
+        /// The program's name.
+        name: String,
+    },
+    /// The process lacks the capabilities.
+    #[error("not permitted to attach an XDP program: run as root or with CAP_NET_ADMIN")]
+    NotPermitted,
+    /// The device takes no XDP program in this mode.
+    #[error("the device with index {ifindex} refuses the XDP program in {mode} mode: {source}")]
+    Refused {
+        /// The device.
+        ifindex: u32,
+        /// The mode that was tried last.
+        mode: AttachMode,
+        /// What the kernel returned.
+        source: io::Error,
+    },
+    /// The kernel did not tell about the device or the link.
+    #[error("cannot query the XDP program of the device with index {ifindex}: {source}")]
+    Query {
+        /// The device.
+        ifindex: u32,
+        /// What the kernel returned.
+        source: io::Error,
+    },
+}
+
+/// A program on a device. Dropped, or with its process gone, the program is off the device, unless pinned.
+#[derive(Debug)]
+#[must_use = "the program leaves the device when this is dropped"]
+pub struct Attachment {
+    link: OwnedFd,
+    ifindex: u32,
+    mode: AttachMode,
+    driver_refusal: Option<io::Error>,
+}
+
+impl Attachment {
+    /// The device.
+    pub const fn ifindex(&self) -> u32 {
+        self.ifindex
+    }
+
+    /// The mode that was chosen.
+    pub const fn mode(&self) -> AttachMode {
+        self.mode
+    }
+
+    /// Why the driver's mode was not chosen, where it was tried.
+    pub const fn driver_refusal(&self) -> Option<&io::Error> {
+        self.driver_refusal.as_ref()
+    }
+
+    /// The kernel's number of the link, as `bpftool link` shows it.
+    pub fn link_id(&self) -> io::Result<u32> {
+        LinkInfo::from_fd(self.link.as_fd()).map(|info| info.id).map_err(io::Error::other)
+    }
+
+    /// Takes the program off the device, also where the link is pinned or open in another process.
+    pub fn detach(self) -> io::Result<()> {
+        raw::detach_link(self.link.as_fd())
+    }
+
+    pub(crate) fn link(&self) -> BorrowedFd<'_> {
+        self.link.as_fd()
+    }
+
+    /// The attachment of a link that exists; `None` where its device is gone or the program was detached.
+    pub(crate) fn of_link(link: OwnedFd) -> Result<Option<Self>, AttachError> {
+        let Some(ifindex) = device_of(link.as_fd())? else {
+            return Ok(None);
+        };
+        let mode = attached_mode(query(ifindex)?);
+        Ok(mode.map(|mode| Self { link, ifindex, mode, driver_refusal: None }))
+    }
+}
+
+pub(crate) fn attach(
+    program: BorrowedFd<'_>,
+    ifindex: u32,
+    choice: ModeChoice,
+) -> Result<Attachment, AttachError> {
+    refuse_occupied(ifindex)?;
+    match choice {
+        ModeChoice::DriverOnly => attach_in(program, ifindex, AttachMode::Driver, None),
+        ModeChoice::GenericOnly => attach_in(program, ifindex, AttachMode::Generic, None),
+        ModeChoice::DriverThenGeneric => match attach_in(program, ifindex, AttachMode::Driver, None) {
+            Err(AttachError::Refused { source, .. }) => {
+                attach_in(program, ifindex, AttachMode::Generic, Some(source))
+            }
+            other => other,
+        },
+    }
+}
+
+fn attach_in(
+    program: BorrowedFd<'_>,
+    ifindex: u32,
+    mode: AttachMode,
+    driver_refusal: Option<io::Error>,
+) -> Result<Attachment, AttachError> {
+    let link_mode = match mode {
+        AttachMode::Driver => LinkMode::Driver,
+        AttachMode::Generic => LinkMode::Generic,
+    };
+    match raw::create_xdp_link(program, ifindex, link_mode) {
+        Ok(link) => Ok(Attachment { link, ifindex, mode, driver_refusal }),
+        Err(source) if source.kind() == io::ErrorKind::PermissionDenied => Err(AttachError::NotPermitted),
+        Err(source) => {
+            // Somebody may have been quicker since the first look.
+            refuse_occupied(ifindex)?;
+            Err(AttachError::Refused { ifindex, mode, source })
+        }
+    }
+}
+
+fn refuse_occupied(ifindex: u32) -> Result<(), AttachError> {
+    let attached = query(ifindex)?;
+    let program_id = attached.driver_id.max(attached.generic_id).max(attached.hardware_id);
+    if program_id == 0 {
+        return Ok(());
+    }
+    Err(AttachError::Occupied { ifindex, program_id, name: program_name(program_id) })
+}
+
+fn query(ifindex: u32) -> Result<AttachedPrograms, AttachError> {
+    raw::query_xdp(ifindex).map_err(|source| match source.raw_os_error() {
+        Some(ENODEV) => AttachError::NoDevice { ifindex },
+        _ => AttachError::Query { ifindex, source },
+    })
+}
+
+/// `asm-generic/errno-base.h`.
+const ENODEV: i32 = 19;
+
+fn program_name(program_id: u32) -> String {
+    match ProgramHandle::from_prog_id(program_id) {
+        Ok(program) => program.name().to_string_lossy().into_owned(),
+        Err(_) => "of unknown name".to_owned(),
+    }
+}
+
+/// The kernel keeps a link whose device is gone, and calls its device 0.
+fn device_of(link: BorrowedFd<'_>) -> Result<Option<u32>, AttachError> {
+    let info = LinkInfo::from_fd(link)
+        .map_err(|source| AttachError::Query { ifindex: 0, source: io::Error::other(source) })?;
+    Ok(match info.info {
+        LinkTypeInfo::Xdp(xdp) if xdp.ifindex != 0 => Some(xdp.ifindex),
+        _ => None,
+    })
+}
+
+fn attached_mode(attached: AttachedPrograms) -> Option<AttachMode> {
+    if attached.driver_id != 0 {
+        Some(AttachMode::Driver)
+    } else if attached.generic_id != 0 {
+        Some(AttachMode::Generic)
+    } else {
+        None
+    }
+}
