@@ -203,11 +203,10 @@ impl XdpProgram {
         })
     }
 
-    /// Leaves the frames of receive queue `queue` to the host; whether a socket was set.
-    pub fn unset_xsk(&self, queue: u32) -> Result<bool, MapError> {
+    /// Leaves the frames of receive queue `queue` to the host, whether a socket was set or not.
+    pub fn unset_xsk(&self, queue: u32) -> Result<(), MapError> {
         let result = self.maps.sockets.delete(&queue.to_ne_bytes());
-        found(result)
-            .map_err(|source| map_error(format!("unset the socket of receive queue {queue}"), source))
+        result.map_err(|source| map_error(format!("unset the socket of receive queue {queue}"), source))
     }
 
     /// Frames counted since the load, summed over all CPUs.

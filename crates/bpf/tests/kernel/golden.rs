@@ -1,0 +1,133 @@
+//! Golden packets: each file of `tests/golden/` is a frame, what it is, and what must become of it.
+//!
+//! ```text
+//! # A SYN to a registered address and port.       <- why
+//! expect: socket tuple                            <- verdict and reason
+//! device: own                                     <- optional: the stack owns the device
+//! socket: absent                                  <- optional: no socket is on the receive queue
+//!
+//! # Ethernet, IPv4                                <- header by header
+//! 02 00 00 00 00 01 02 00 00 00 00 02 08 00
+//! ```
+//! What is registered is in `support::registered`.
+
+use std::fs;
+use std::path::PathBuf;
+
+use tidegate_bpf::{Reason, Verdict, XdpProgram};
+
+use crate::support::{load, load_registered, run, xdp_socket};
+
+/// One file.
+pub(crate) struct GoldenPacket {
+    pub(crate) name: String,
+    pub(crate) frame: Vec<u8>,
+    expected: (Verdict, Reason),
+    own_device: bool,
+    socket_absent: bool,
+}
+
+impl GoldenPacket {
+    fn parse(name: String, text: &str) -> Self {
+        let mut packet = Self {
+            name,
+            frame: Vec::new(),
+            expected: (Verdict::Pass, Reason::NotIp),
+            own_device: false,
+            socket_absent: false,
+        };
+        let mut expectation = None;
+        for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            match line.split_once(": ") {
+                Some(("expect", outcome)) => expectation = Some(parse_outcome(outcome)),
+                Some(("device", "own")) => packet.own_device = true,
+                Some(("socket", "absent")) => packet.socket_absent = true,
+                Some(_) => panic!("{}: unknown line `{line}`", packet.name),
+                None => packet.frame.extend(line.split(' ').map(parse_byte)),
+            }
+        }
+        packet.expected = expectation.unwrap_or_else(|| panic!("{}: no `expect:`", packet.name));
+        packet
+    }
+
+    fn run(&self, program: &XdpProgram) -> (Verdict, Reason) {
+        program.own_device(self.own_device).expect("the setting can be written");
+        let socket = (!self.socket_absent).then(xdp_socket);
+        if let Some(socket) = &socket {
+            program.set_xsk(0, socket).expect("queue 0 has a place");
+        }
+        run(program, &self.frame)
+    }
+}
+
+fn parse_outcome(text: &str) -> (Verdict, Reason) {
+    let (verdict, reason) = text.split_once(' ').expect("a verdict and a reason");
+    let verdict = match verdict {
+        "pass" => Verdict::Pass,
+        "socket" => Verdict::Socket,
+        other => panic!("unknown verdict `{other}`"),
+    };
+    let reason = Reason::ALL.into_iter().find(|known| known.name() == reason);
+    (verdict, reason.unwrap_or_else(|| panic!("unknown reason in `{text}`")))
+}
+
+fn parse_byte(text: &str) -> u8 {
+    u8::from_str_radix(text, 16).unwrap_or_else(|_| panic!("`{text}` is no byte"))
+}
+
+/// Every file, by name.
+pub(crate) fn golden_packets() -> Vec<GoldenPacket> {
+    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let mut packets: Vec<_> = fs::read_dir(directory)
+        .expect("tests/golden exists")
+        .map(|entry| entry.expect("an entry of tests/golden").path())
+        .map(|path| {
+            let name = path.file_stem().expect("files have names").to_string_lossy().into_owned();
+            GoldenPacket::parse(name, &fs::read_to_string(&path).expect("golden packets are text"))
+        })
+        .collect();
+    packets.sort_by(|a, b| a.name.cmp(&b.name));
+    packets
+}
+
+#[test]
+fn golden_packets_get_their_verdicts() {
+    let Some(program) = load_registered() else { return };
+    let packets = golden_packets();
+    assert!(packets.len() >= 119, "only {} golden packets were found", packets.len());
+    let wrong: Vec<String> = packets
+        .iter()
+        .filter_map(|packet| {
+            let outcome = packet.run(&program);
+            (outcome != packet.expected)
+                .then(|| format!("{}: {outcome:?}, expected {:?}", packet.name, packet.expected))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn golden_packets_cover_every_reason() {
+    let packets = golden_packets();
+    for reason in Reason::ALL {
+        assert!(packets.iter().any(|packet| packet.expected.1 == reason), "no packet for {}", reason.name());
+    }
+}
+
+#[test]
+fn an_empty_program_passes_every_golden_packet() {
+    let Some(program) = load() else { return };
+    for packet in golden_packets() {
+        assert_eq!(run(&program, &packet.frame).0, Verdict::Pass, "{}", packet.name);
+    }
+}
+
+#[test]
+fn frames_shorter_than_ethernet_never_reach_the_program() {
+    let Some(program) = load_registered() else { return };
+    let before = program.counters().expect("counters can be read");
+    for len in 0..14 {
+        program.test_run(&[0; 14][..len], 1).expect_err("the kernel refuses frames below 14 bytes");
+    }
+    assert_eq!(program.counters().expect("counters can be read"), before);
+}

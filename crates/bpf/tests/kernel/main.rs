@@ -1,0 +1,11 @@
+//! Tests that run the XDP program in the kernel. They need root (CAP_BPF, CAP_NET_ADMIN, CAP_SYS_ADMIN for
+//! namespaces); without it they say so and pass, unless the variable `CI` is set.
+
+mod attach;
+mod differential;
+mod golden;
+mod maps;
+mod netns;
+mod pin;
+mod reference;
+mod support;
