@@ -1,0 +1,146 @@
+//! Which gate leads to which.
+//!
+//! Invariant: a graph has no cycle, so that one pass in topological order brings every frame as far
+//! as it goes.
+
+use crate::module::Module;
+use std::collections::HashMap;
+use thiserror::Error;
+
+/// A module of a graph.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ModuleId(pub(crate) usize);
+
+/// Why a graph cannot be built so.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum GraphError {
+    /// Two modules of one name.
+    #[error("there is a module named `{0}` already: give this one another name")]
+    NameTaken(String),
+    /// A gate number that the module does not have.
+    #[error("`{module}` has {count} {direction} gates: there is no gate {gate}")]
+    NoSuchGate {
+        /// The module's name.
+        module: String,
+        /// `input` or `output`.
+        direction: &'static str,
+        /// The number asked for.
+        gate: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// An output gate that leads somewhere already.
+    #[error("output gate {gate} of `{module}` leads somewhere already: disconnect it first")]
+    GateTaken {
+        /// The module's name.
+        module: String,
+        /// The gate's number.
+        gate: usize,
+    },
+    /// Frames could go round for ever.
+    #[error("connecting `{from}` to `{to}` would close a loop: frames may not come back to where they were")]
+    Loop {
+        /// The upstream module's name.
+        from: String,
+        /// The downstream module's name.
+        to: String,
+    },
+}
+
+pub(crate) struct Node {
+    pub(crate) name: String,
+    pub(crate) module: Box<dyn Module>,
+    /// For each output gate, the module and input gate it leads to.
+    pub(crate) outputs: Vec<Option<(usize, usize)>>,
+}
+
+/// Modules by name and the gates that join them.
+#[derive(Default)]
+pub struct Graph {
+    pub(crate) nodes: Vec<Node>,
+    by_name: HashMap<String, ModuleId>,
+}
+
+impl Graph {
+    /// A graph of nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a module under a name of its own.
+    pub fn add(&mut self, name: &str, module: Box<dyn Module>) -> Result<ModuleId, GraphError> {
+        if self.by_name.contains_key(name) {
+            return Err(GraphError::NameTaken(name.into()));
+        }
+        let id = ModuleId(self.nodes.len());
+        let outputs = vec![None; module.gates().outputs];
+        self.nodes.push(Node { name: name.into(), module, outputs });
+        self.by_name.insert(name.into(), id);
+        Ok(id)
+    }
+
+    /// The module of that name.
+    pub fn find(&self, name: &str) -> Option<ModuleId> {
+        self.by_name.get(name).copied()
+    }
+
+    /// Leads output gate `out` of `from` to input gate `input` of `to`.
+    pub fn connect(
+        &mut self,
+        from: ModuleId,
+        out: usize,
+        to: ModuleId,
+        input: usize,
+    ) -> Result<(), GraphError> {
+        self.check_gate(from, "output", out)?;
+        self.check_gate(to, "input", input)?;
+        let name = |id: ModuleId| self.nodes[id.0].name.clone();
+        if self.nodes[from.0].outputs[out].is_some() {
+            return Err(GraphError::GateTaken { module: name(from), gate: out });
+        }
+        if from == to || self.reaches(to.0, from.0) {
+            return Err(GraphError::Loop { from: name(from), to: name(to) });
+        }
+        self.nodes[from.0].outputs[out] = Some((to.0, input));
+        Ok(())
+    }
+
+    /// Joins modules in a row, gate 0 to gate 0.
+    pub fn chain(&mut self, row: &[ModuleId]) -> Result<(), GraphError> {
+        row.windows(2).try_for_each(|pair| self.connect(pair[0], 0, pair[1], 0))
+    }
+
+    fn check_gate(&self, id: ModuleId, direction: &'static str, gate: usize) -> Result<(), GraphError> {
+        let node = &self.nodes[id.0];
+        let gates = node.module.gates();
+        let count = if direction == "input" { gates.inputs } else { gates.outputs };
+        if gate < count {
+            return Ok(());
+        }
+        Err(GraphError::NoSuchGate { module: node.name.clone(), direction, gate, count })
+    }
+
+    fn reaches(&self, from: usize, to: usize) -> bool {
+        from == to || self.nodes[from].outputs.iter().flatten().any(|(next, _)| self.reaches(*next, to))
+    }
+
+    /// The modules, upstream before downstream (Kahn's algorithm); ties in the order they were added.
+    pub(crate) fn topological_order(&self) -> Vec<usize> {
+        let mut waiting = vec![0; self.nodes.len()];
+        for (next, _) in self.nodes.iter().flat_map(|n| n.outputs.iter().flatten()) {
+            waiting[*next] += 1;
+        }
+        let mut order: Vec<usize> = (0..self.nodes.len()).filter(|i| waiting[*i] == 0).collect();
+        let mut at = 0;
+        while let Some(&module) = order.get(at) {
+            for (next, _) in self.nodes[module].outputs.iter().flatten() {
+                waiting[*next] -= 1;
+                if waiting[*next] == 0 {
+                    order.push(*next);
+                }
+            }
+            at += 1;
+        }
+        order
+    }
+}
