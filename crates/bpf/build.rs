@@ -4,12 +4,12 @@
 //! and libbpf's own, which libbpf-sys brings. No path of the build machine ends up in the object.
 
 use std::env;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-/// Newest first; `TIDEGATE_CLANG` goes before all of them.
-const COMPILERS: [&str; 8] =
-    ["clang-22", "clang-19", "clang-18", "clang-17", "clang-16", "clang-15", "clang-14", "clang"];
+/// Versions of clang that are known to work; `TIDEGATE_CLANG` goes before all of them.
+const VERSIONS: RangeInclusive<u32> = 14..=22;
 
 const SOURCE_DIR: &str = "src/xdp";
 const SOURCE: &str = "tidegate.bpf.c";
@@ -36,7 +36,8 @@ fn find_compiler() -> Result<String, String> {
             ))
         };
     }
-    COMPILERS.into_iter().find(|clang| runs(clang)).map(str::to_owned).ok_or_else(|| {
+    let newest_first = VERSIONS.rev().map(|version| format!("clang-{version}"));
+    newest_first.chain(["clang".to_owned()]).find(|clang| runs(clang)).ok_or_else(|| {
         "no clang found, which compiles the XDP program: `apt install clang` (14 or newer), or set TIDEGATE_CLANG"
             .to_owned()
     })

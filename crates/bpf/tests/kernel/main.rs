@@ -9,3 +9,4 @@ mod netns;
 mod pin;
 mod reference;
 mod support;
+mod traffic;

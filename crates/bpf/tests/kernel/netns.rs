@@ -17,13 +17,34 @@ impl Netns {
     /// Makes a namespace with the veth pair `left` and `right`, both up; `None`, said on standard error, where
     /// the process may not and need not.
     pub(crate) fn with_veth() -> Option<Self> {
+        let netns = Self::empty()?;
+        netns.ip(&["link", "add", "left", "type", "veth", "peer", "name", "right"]);
+        netns.ip(&["link", "set", "left", "up"]);
+        netns.ip(&["link", "set", "right", "up"]);
+        Some(netns)
+    }
+
+    /// Makes two namespaces with one end of a veth pair each: `left` with 192.0.2.1 and 2001:db8::1, and
+    /// `right` with 192.0.2.7 and 2001:db8::7.
+    pub(crate) fn pair() -> Option<(Self, Self)> {
+        let (left, right) = (Self::empty()?, Self::empty()?);
+        left.ip(&["link", "add", "left", "type", "veth", "peer", "name", "right", "netns", &right.name]);
+        for (netns, device, v4, v6) in [
+            (&left, "left", "192.0.2.1/24", "2001:db8::1/64"),
+            (&right, "right", "192.0.2.7/24", "2001:db8::7/64"),
+        ] {
+            netns.ip(&["address", "add", v4, "dev", device]);
+            netns.ip(&["address", "add", v6, "dev", device, "nodad"]);
+            netns.ip(&["link", "set", device, "up"]);
+        }
+        Some((left, right))
+    }
+
+    fn empty() -> Option<Self> {
         crate::support::load()?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let netns = Self { name: format!("tgbpf-{}-{number}", std::process::id()) };
         ip(&["netns", "add", &netns.name]);
-        netns.ip(&["link", "add", "left", "type", "veth", "peer", "name", "right"]);
-        netns.ip(&["link", "set", "left", "up"]);
-        netns.ip(&["link", "set", "right", "up"]);
         Some(netns)
     }
 
