@@ -12,6 +12,7 @@ mod hash;
 mod rng;
 mod seq;
 mod time;
+mod wheel;
 
 pub use checksum::Sum;
 pub use drops::{DropCounters, DropReason};
@@ -19,3 +20,4 @@ pub use hash::{FlowHasher, HashKey};
 pub use rng::Rng;
 pub use seq::SeqNumber;
 pub use time::{Duration, Instant};
+pub use wheel::Wheel;
