@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use tidegate_bpf::{LoadOptions, Reason, RegisterError, Tuple, Verdict, XdpProgram};
+use tidegate_bpf::{LoadError, LoadOptions, Reason, RegisterError, Tuple, Verdict, XdpProgram};
 
 use crate::reference::Registered;
 use crate::support::{load, load_registered, registered, run, xdp_socket};
@@ -85,6 +85,17 @@ fn a_full_map_says_how_many_fit() {
     program.register(service(81), Verdict::Socket).expect("place 2");
     let refused = program.register(service(82), Verdict::Socket).expect_err("there is no place 3");
     assert!(matches!(refused, RegisterError::Full { capacity: 2, .. }), "{refused}");
+}
+
+#[test]
+fn a_refused_load_quotes_the_log() {
+    if load().is_none() {
+        return;
+    }
+    let options = LoadOptions { tuple_count_max: 0, ..LoadOptions::default() };
+    let refused = XdpProgram::load(&options).expect_err("a map has room for something");
+    assert!(matches!(refused, LoadError::Refused { .. }), "{refused}");
+    assert!(refused.to_string().contains("tuples"), "{refused}");
 }
 
 #[test]
