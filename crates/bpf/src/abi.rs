@@ -1,7 +1,7 @@
 //! What the XDP program and its loader share: the Rust side of `xdp/abi.h`.
 //!
-//! Not a second definition to keep in step by hand: the tests compare each name, number, offset and size
-//! here with the type information (BTF) in the compiled object.
+//! Not a second definition to keep in step by hand: the tests compare each name and number here with the
+//! header, and each offset and size with the type information (BTF) in the compiled object.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 

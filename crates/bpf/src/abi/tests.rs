@@ -1,9 +1,9 @@
-//! The Rust definitions against the type information (BTF) of the compiled object.
+//! The Rust definitions against the header, and against the type information (BTF) of the compiled object.
 
 use std::collections::BTreeMap;
 use std::mem::{offset_of, size_of};
 
-use libbpf_rs::btf::types::{Enum, Struct};
+use libbpf_rs::btf::types::Struct;
 use libbpf_rs::btf::{Btf, HasSize};
 
 use super::*;
@@ -13,13 +13,15 @@ fn btf() -> Btf<'static> {
     Btf::from_raw("tidegate", object::bytes()).expect("the object's BTF can be read").expect("it has BTF")
 }
 
-/// Name in C and number of each enumerator.
-fn enumerators(name: &str) -> BTreeMap<String, i64> {
-    let btf = btf();
-    let kind = btf.type_by_name::<Enum<'_>>(name).unwrap_or_else(|| panic!("no `enum {name}` in the object"));
-    let text =
-        |name: Option<&std::ffi::OsStr>| name.expect("enumerators have names").to_string_lossy().into();
-    kind.iter().map(|member| (text(member.name), member.value)).collect()
+/// Name and number of each enumerator of the header whose name begins with `prefix`.
+fn enumerators(prefix: &str) -> BTreeMap<&'static str, u32> {
+    let lines = include_str!("../xdp/abi.h").lines().map(str::trim);
+    let enumerator = |line: &'static str| {
+        let (name, rest) = line.split_once(" = ")?;
+        let (number, _) = rest.split_once(',')?;
+        Some((name.strip_prefix(prefix)?, number.parse().expect("enumerators have plain numbers")))
+    };
+    lines.filter_map(enumerator).collect()
 }
 
 /// Size, and byte offset of each member.
@@ -41,19 +43,18 @@ fn members<const N: usize>(members: [(&str, usize); N]) -> BTreeMap<String, usiz
 
 #[test]
 fn reasons_have_the_numbers_of_the_program() {
-    let mut expected: BTreeMap<String, i64> = Reason::ALL
-        .into_iter()
-        .map(|reason| (format!("REASON_{}", reason.name().to_uppercase()), reason as i64))
-        .collect();
-    expected.insert("REASON_COUNT".to_owned(), Reason::ALL.len() as i64);
-    assert_eq!(enumerators("reason"), expected);
+    let mut found = enumerators("REASON_");
+    assert_eq!(found.remove("COUNT"), Some(Reason::ALL.len() as u32));
+    let found: BTreeMap<_, _> =
+        found.into_iter().map(|(name, number)| (name.to_lowercase(), number)).collect();
+    let expected = Reason::ALL.into_iter().map(|reason| (reason.name().to_owned(), reason as u32));
+    assert_eq!(found, expected.collect());
 }
 
 #[test]
 fn verdicts_have_the_numbers_of_the_program() {
-    let expected = [("VERDICT_PASS", Verdict::Pass), ("VERDICT_SOCKET", Verdict::Socket)];
-    let expected = expected.into_iter().map(|(name, verdict)| (name.to_owned(), verdict as i64)).collect();
-    assert_eq!(enumerators("verdict"), expected);
+    let expected = [("PASS", Verdict::Pass as u32), ("SOCKET", Verdict::Socket as u32)];
+    assert_eq!(enumerators("VERDICT_"), expected.into());
 }
 
 #[test]

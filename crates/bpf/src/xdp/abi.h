@@ -2,8 +2,8 @@
 /*
  * What the XDP program and its loader share: the maps' keys, values and numbers.
  *
- * The Rust side is abi.rs; a test reads these definitions back from the object's BTF and fails when
- * a name, a number, an offset or a size differs. Numbers are stable for as long as a pinned program
+ * The Rust side is abi.rs; a test compares the two, the numbers here as text (one enumerator a line)
+ * and the structs by the object's BTF, and fails when a name or a number differs. Numbers are stable for as long as a pinned program
  * may be met by a newer loader: append, never renumber.
  */
 #ifndef TIDEGATE_XDP_ABI_H

@@ -42,13 +42,14 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, REASON_COUNT);
-	__type(key, enum reason);
+	__type(key, __u32); /* enum reason */
 	__type(value, __u64);
 } counters SEC(".maps");
 
 static __always_inline void count(enum reason reason)
 {
-	__u64 *frames = bpf_map_lookup_elem(&counters, &reason);
+	__u32 key = reason;
+	__u64 *frames = bpf_map_lookup_elem(&counters, &key);
 
 	/* XDP runs with softirqs off: nothing else on this CPU writes between the read and the write. */
 	if (frames)
