@@ -1,0 +1,39 @@
+# `make serve` and `make test` work on a fresh Debian 12 with Rust; each target first installs what it lacks.
+
+CARGO ?= cargo
+SITE ?= examples/site
+BENCH ?=
+# A build as root in somebody else's tree would leave files that its owner cannot remove.
+RUN_AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E env "PATH=$$PATH")
+
+.DEFAULT_GOAL := help
+.PHONY: help serve test bench-web check deny deps
+
+help: ## Show the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+serve: ## Build and serve examples/site on a virtual NIC: curl http://10.77.0.2/
+	@scripts/deps build
+	@$(CARGO) build --quiet --release --locked --package tidegate-cli
+	@exec $(RUN_AS_ROOT) target/release/tidegate web --root $(SITE)
+
+test: ## Run every test, end to end ones included (as root: they make network namespaces)
+	@scripts/deps test
+	@scripts/test
+
+bench-web: ## Compare with nginx and h2o; BENCH="--quick" for a minute's look
+	@scripts/deps bench
+	@$(CARGO) build --quiet --release --locked --package tidegate-cli --package tidegate-bench
+	@$(RUN_AS_ROOT) target/release/tidegate-bench web $(BENCH)
+
+check: ## Format, lints, licences
+	@scripts/deps build
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	@$(MAKE) --no-print-directory deny
+
+deny: ## Licences and origins of every dependency
+	@scripts/deny
+
+deps: ## Install what any target here needs
+	@scripts/deps bench
