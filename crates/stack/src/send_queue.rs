@@ -1,0 +1,85 @@
+//! What a connection has written: responses laid end to end on the stream of offsets, kept until
+//! they are acknowledged.
+//!
+//! ```text
+//!   acked            sent                     end
+//!     v               v                        v
+//!   --[ response 1 ]--[ response 2 ][ response 3 ]      offsets of the stream, 64 bits
+//! ```
+//!
+//! There are no bytes here: a response can be asked for its bytes again. One response is held in
+//! place, more of them (pipelining) in a box that exists only while there are more.
+
+use std::collections::VecDeque;
+
+/// A response and where it lies on the stream.
+pub(crate) struct Entry<R> {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) response: R,
+}
+
+/// Responses in stream order, without gaps.
+pub(crate) struct SendQueue<R> {
+    end: u64,
+    first: Option<Entry<R>>,
+    rest: Option<Box<VecDeque<Entry<R>>>>,
+}
+
+impl<R> SendQueue<R> {
+    /// Nothing written yet.
+    pub(crate) const fn new() -> Self {
+        Self { end: 0, first: None, rest: None }
+    }
+
+    /// Whether everything that was written is acknowledged.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
+    /// How many responses are not wholly acknowledged.
+    pub(crate) fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.rest.as_ref().map_or(0, |r| r.len())
+    }
+
+    /// Lays a response of `len` bytes behind the others.
+    pub(crate) fn push(&mut self, response: R, len: u64) {
+        let start = self.end;
+        self.end += len;
+        let entry = Entry { start, end: self.end, response };
+        if self.first.is_none() {
+            self.first = Some(entry);
+        } else {
+            self.rest.get_or_insert_default().push_back(entry);
+        }
+    }
+
+    /// The response that holds the byte at `offset`.
+    #[inline]
+    pub(crate) fn find(&self, offset: u64) -> Option<&Entry<R>> {
+        let first = self.first.as_ref()?;
+        if (first.start..first.end).contains(&offset) {
+            return Some(first);
+        }
+        let rest = self.rest.as_deref()?;
+        let at = rest.partition_point(|e| e.end <= offset);
+        rest.get(at).filter(|e| e.start <= offset)
+    }
+
+    /// Forgets what lies wholly before `acked`. True if that emptied the queue.
+    #[inline]
+    pub(crate) fn acknowledge(&mut self, acked: u64) -> bool {
+        let had_some = self.first.is_some();
+        while self.first.as_ref().is_some_and(|e| e.end <= acked) {
+            self.first = self.rest.as_mut().and_then(|r| r.pop_front());
+        }
+        if self.rest.as_ref().is_some_and(|r| r.is_empty()) {
+            self.rest = None;
+        }
+        had_some && self.first.is_none()
+    }
+}
+
+#[cfg(test)]
+#[path = "send_queue_tests.rs"]
+mod tests;

@@ -1,0 +1,25 @@
+//! The queue against a plain list.
+use super::SendQueue;
+use proptest::prelude::*;
+
+proptest! {
+    #[test]
+    fn finds_what_a_list_finds(lens in proptest::collection::vec(1u64..50, 1..20), acked in 0u64..1200) {
+        let mut queue = SendQueue::new();
+        let mut list = Vec::new();
+        let mut end = 0;
+        for (i, len) in lens.into_iter().enumerate() {
+            queue.push(i, len);
+            list.push((end, end + len, i));
+            end += len;
+        }
+        let emptied = queue.acknowledge(acked);
+        prop_assert_eq!(emptied, end <= acked);
+        list.retain(|(_, e, _)| *e > acked);
+        prop_assert_eq!(queue.len(), list.len());
+        for offset in 0..end + 2 {
+            let expected = list.iter().find(|(s, e, _)| (*s..*e).contains(&offset)).map(|(_, _, i)| *i);
+            prop_assert_eq!(queue.find(offset).map(|e| e.response), expected);
+        }
+    }
+}

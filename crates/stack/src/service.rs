@@ -1,0 +1,224 @@
+//! What a server is to the stack: callbacks (Sandstorm, table 1), and a handle to act with.
+//!
+//! | paper             | here                                            |
+//! |-------------------|-------------------------------------------------|
+//! | `tcp_bind/listen` | [`Stack::listen`](crate::Stack::listen)         |
+//! | `tcp_accept`      | [`Service::on_accept`]                          |
+//! | `tcp_recv`        | [`Service::on_recv`], [`Conn::hold`]            |
+//! | `tcp_sent`        | [`Service::on_sent`]                            |
+//! | `tcp_write`       | [`Conn::write`], then [`Service::fetch`]        |
+//! | `tcp_close`       | [`Conn::close`]                                 |
+
+use crate::send_queue::SendQueue;
+use std::net::SocketAddr;
+use tidegate_base::{Duration, Instant, Sum};
+use tidegate_packet::{Frame, Pool};
+
+/// A connection of one stack. A number that is used again has another generation, so a stale one is
+/// never mistaken for a new connection.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ConnId {
+    pub(crate) index: u32,
+    pub(crate) generation: u32,
+}
+
+/// How a connection ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Closed {
+    /// Both sides closed and everything was delivered.
+    Finished,
+    /// The peer reset it.
+    Reset,
+    /// The peer stopped answering.
+    TimedOut,
+    /// This side aborted it.
+    Aborted,
+    /// The peer refused it.
+    Refused,
+}
+
+/// Payload ready to be sent: a frame whose data is exactly the bytes asked for, and their sum as
+/// though they began at an even offset.
+pub struct Payload {
+    /// The bytes, with the full headroom before them.
+    pub frame: Frame,
+    /// Their ones' complement sum.
+    pub sum: Sum,
+}
+
+/// Why a response's bytes cannot be had.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FetchError {
+    /// The pool has no free frame: ask again later.
+    NoFrame,
+    /// The bytes are gone (a file was cut short): the connection is aborted.
+    Gone,
+}
+
+/// A server. One value a worker; it is never called from two threads.
+pub trait Service: Sized {
+    /// What a connection sends: something that can be asked for the same bytes again, for there is no
+    /// send buffer. Kept until acknowledged; best at most 32 bytes.
+    type Response;
+    /// What the service remembers of a connection; best at most 16 bytes.
+    type State: Default;
+
+    /// A peer completed the handshake, or is about to. False refuses it with a reset.
+    fn on_accept(&mut self, peer: SocketAddr, local: SocketAddr) -> bool;
+
+    /// The connection is established; the place to arm a first timer, or for a client to write.
+    fn on_open(&mut self, conn: &mut Conn<'_, Self>) {
+        let _ = conn;
+    }
+
+    /// Bytes arrived, in order and once. They count as taken unless [`Conn::hold`] says otherwise.
+    fn on_recv(&mut self, conn: &mut Conn<'_, Self>, data: &[u8]);
+
+    /// The peer will send no more.
+    fn on_eof(&mut self, conn: &mut Conn<'_, Self>) {
+        conn.close();
+    }
+
+    /// All that was written is acknowledged.
+    fn on_sent(&mut self, conn: &mut Conn<'_, Self>) {
+        let _ = conn;
+    }
+
+    /// The timer that was armed by [`Conn::arm_timer`] fired.
+    fn on_timer(&mut self, conn: &mut Conn<'_, Self>) {
+        let _ = conn;
+    }
+
+    /// The connection that [`Service::poll_wake`] named.
+    fn on_wake(&mut self, conn: &mut Conn<'_, Self>) {
+        let _ = conn;
+    }
+
+    /// The connection is gone; called once for each that `on_accept` let in or `connect` opened.
+    fn on_closed(&mut self, id: ConnId, state: Self::State, why: Closed);
+
+    /// A connection that something outside the stack made ready (a file was loaded). Called once a
+    /// round until it returns `None`.
+    fn poll_wake(&mut self, now: Instant) -> Option<ConnId> {
+        let _ = now;
+        None
+    }
+
+    /// How many bytes a response is; never changes, and is at least one.
+    fn response_len(response: &Self::Response) -> u64;
+
+    /// How many of the bytes from `offset` on go into one segment, between 1 and `max`: so that
+    /// segments follow the packets that are ready.
+    fn segment_len(response: &Self::Response, offset: u64, max: usize) -> usize;
+
+    /// The `len` bytes from `offset` on, as [`Service::segment_len`] cut them or shorter. Called again
+    /// for a retransmission, and must give the same bytes.
+    fn fetch(
+        &mut self,
+        response: &Self::Response,
+        offset: u64,
+        len: usize,
+        pool: &mut Pool,
+    ) -> Result<Payload, FetchError>;
+
+    /// A datagram arrived for a bound UDP port: what to answer goes into `reply`; nothing is sent if
+    /// it stays empty. False: nobody serves that port.
+    fn on_datagram(&mut self, peer: SocketAddr, local: SocketAddr, data: &[u8], reply: &mut Vec<u8>) -> bool {
+        let _ = (peer, local, data, reply);
+        false
+    }
+}
+
+/// What a service asked for in a callback, carried out when it returns.
+#[derive(Default)]
+pub(crate) struct Actions {
+    pub(crate) offered: u64,
+    pub(crate) held: u32,
+    pub(crate) taken: u32,
+    pub(crate) close: bool,
+    pub(crate) abort: bool,
+    pub(crate) timer: Option<Option<Instant>>,
+}
+
+/// A connection, as its service may use it during a callback.
+pub struct Conn<'a, S: Service> {
+    pub(crate) id: ConnId,
+    pub(crate) now: Instant,
+    pub(crate) peer: SocketAddr,
+    pub(crate) local: SocketAddr,
+    pub(crate) state: &'a mut S::State,
+    pub(crate) queue: &'a mut SendQueue<S::Response>,
+    pub(crate) actions: &'a mut Actions,
+}
+
+impl<S: Service> Conn<'_, S> {
+    /// Which connection this is.
+    pub const fn id(&self) -> ConnId {
+        self.id
+    }
+
+    /// The time of this round.
+    pub const fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// The other end.
+    pub const fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// This end.
+    pub const fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// What the service remembers of the connection.
+    pub fn state(&mut self) -> &mut S::State {
+        self.state
+    }
+
+    /// Sends `response` behind what was written before. An empty one is ignored.
+    pub fn write(&mut self, response: S::Response) {
+        let len = S::response_len(&response);
+        if len > 0 {
+            self.actions.offered += len;
+            self.queue.push(response, len);
+        }
+    }
+
+    /// How many responses are written and not wholly acknowledged.
+    pub fn unsent_count(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Keeps the last `n` received bytes on the peer's account: the window stays that much smaller
+    /// until [`Conn::take`].
+    pub fn hold(&mut self, n: u32) {
+        self.actions.held += n;
+    }
+
+    /// Takes `n` held bytes: the window opens again.
+    pub fn take(&mut self, n: u32) {
+        self.actions.taken += n;
+    }
+
+    /// Sends FIN behind all that was written; received data still arrives.
+    pub fn close(&mut self) {
+        self.actions.close = true;
+    }
+
+    /// Resets the connection at once.
+    pub fn abort(&mut self) {
+        self.actions.abort = true;
+    }
+
+    /// Has [`Service::on_timer`] called once, `after` from now, in place of any earlier wish.
+    pub fn arm_timer(&mut self, after: Duration) {
+        self.actions.timer = Some(Some(self.now + after));
+    }
+
+    /// Takes back [`Conn::arm_timer`].
+    pub fn disarm_timer(&mut self) {
+        self.actions.timer = Some(None);
+    }
+}
