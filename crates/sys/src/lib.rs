@@ -1,1 +1,43 @@
-//! placeholder
+//! The kernel's interfaces as thin, safe functions: the only crate of Tidegate that uses `libc`.
+//!
+//! Each module is one concept of the kernel. Each function says which capability it needs and where the
+//! interface is described (a man page or a document under the kernel's `Documentation/`).
+//!
+//! | module | what it opens | described in |
+//! |---|---|---|
+//! | [`mem`] | anonymous memory on huge pages, files mapped for reading | mmap(2), admin-guide/mm/hugetlbpage.rst |
+//! | [`xsk`] | AF_XDP sockets, their UMEM and rings | networking/af_xdp.rst |
+//! | [`tap`] | TAP devices | networking/tuntap.rst |
+//! | [`netlink`] | links, addresses, routes, neighbours, NAPI instances | rtnetlink(7), netlink/specs/netdev.yaml |
+//! | [`ethtool`] | offloads, channels, driver names | networking/ethtool-netlink.rst, ethtool.h |
+//! | [`netns`] | network namespaces | network_namespaces(7), setns(2) |
+//! | [`napi`] | threaded NAPI and its kernel threads | networking/napi.rst |
+//! | [`cpu`] | pinning and processor time | sched_setaffinity(2), proc_stat(5) |
+//! | [`socket`] | a bound socket that keeps a port from others | bind(2), proc_net(5) |
+//! | [`event`] | eventfd, poll, timers, watching a tree of files | eventfd(2), ppoll(2), inotify(7) |
+//! | [`clock`] | monotonic and wall-clock time | clock_gettime(2) |
+//! | [`random`] | the kernel's random bytes | getrandom(2) |
+//!
+//! What is absent: policy. Nothing here decides which device, which queue or which namespace; nothing logs;
+//! nothing keeps global state. What a function changes in the kernel is undone when the value that it
+//! returned is dropped, or when the process dies, unless its documentation says otherwise.
+//!
+//! # Errors
+//! One small error type an operation. Its text names what was attempted, on what, and what to do next.
+
+#![cfg(target_os = "linux")]
+
+pub mod clock;
+pub mod cpu;
+pub mod ethtool;
+pub mod event;
+pub mod mem;
+pub mod napi;
+pub mod netlink;
+pub mod netns;
+pub mod random;
+pub mod socket;
+pub mod tap;
+pub mod xsk;
+
+mod syscall;
