@@ -1,22 +1,24 @@
 //! The clocks: monotonic for timers, wall-clock for dates.
 //!
 //! Both go through the vDSO and enter the kernel only where its clock source cannot be read from user space
-//! (a machine without a stable TSC). Not a newtype: `tidegate-base` has those.
+//! (a machine without a stable TSC).
 
 use std::mem::MaybeUninit;
 
-/// Nanoseconds since boot, without the time asleep; never goes back, is never set.
+use tidegate_base::Instant;
+
+/// Time since boot, without the time asleep; never goes back, is never set.
 ///
 /// Some 20 ns a call with a TSC clock source. Source: clock_gettime(2), vdso(7).
 #[inline]
-pub fn monotonic_ns() -> u64 {
-    nanoseconds(read(libc::CLOCK_MONOTONIC))
+pub fn now() -> Instant {
+    Instant::from_nanos(nanoseconds(read(libc::CLOCK_MONOTONIC)))
 }
 
-/// As [`monotonic_ns`], in the steps of the kernel's tick (1 to 10 ms) and at a third of the price.
+/// As [`now`], in the steps of the kernel's tick (1 to 10 ms) and at a third of the price.
 #[inline]
-pub fn monotonic_coarse_ns() -> u64 {
-    nanoseconds(read(libc::CLOCK_MONOTONIC_COARSE))
+pub fn now_coarse() -> Instant {
+    Instant::from_nanos(nanoseconds(read(libc::CLOCK_MONOTONIC_COARSE)))
 }
 
 /// Seconds since 1970-01-01 00:00 UTC, without leap seconds, as HTTP dates want them.
@@ -52,13 +54,13 @@ mod tests {
 
     #[test]
     fn time_never_goes_back() {
-        let mut last = monotonic_ns();
+        let mut last = now();
         for _ in 0..1000 {
-            let now = monotonic_ns();
+            let now = now();
             assert!(now >= last);
             last = now;
         }
-        assert!(monotonic_coarse_ns() <= monotonic_ns());
+        assert!(now_coarse() <= now());
     }
 
     #[test]

@@ -11,7 +11,9 @@ use crate::syscall::check;
 
 /// A thread could not be kept to one processor.
 #[derive(Debug, thiserror::Error)]
-#[error("could not pin {thread} to CPU {cpu}: {source}; choose a CPU below {count} that this process may use")]
+#[error(
+    "could not pin {thread} to CPU {cpu}: {source}; choose a CPU below {count} that this process may use"
+)]
 pub struct PinError {
     /// Which thread, in words.
     pub thread: String,
@@ -162,7 +164,8 @@ fn parse_cpu_time(stat: &str, cpu: usize, ticks_per_s: u64) -> Option<CpuTime> {
     let label = format!("cpu{cpu} ");
     let fields = stat.lines().find_map(|line| line.strip_prefix(&label))?;
     let ticks: Vec<u64> = fields.split_whitespace().map_while(|field| field.parse().ok()).collect();
-    let spent = |index: usize| ticks.get(index).map(|&count| Duration::from_millis(count * 1000 / ticks_per_s));
+    let spent =
+        |index: usize| ticks.get(index).map(|&count| Duration::from_millis(count * 1000 / ticks_per_s));
     Some(CpuTime {
         user: spent(0)? + spent(1)?,
         system: spent(2)?,

@@ -8,7 +8,9 @@ use crate::syscall::check_len;
 
 /// The kernel had no random bytes: it is older than Linux 3.17, or a seccomp filter forbids getrandom(2).
 #[derive(Debug, thiserror::Error)]
-#[error("could not read {len} random bytes with getrandom(2): {source}; allow that call in the seccomp filter")]
+#[error(
+    "could not read {len} random bytes with getrandom(2): {source}; allow that call in the seccomp filter"
+)]
 pub struct RandomError {
     /// How many bytes were wanted.
     pub len: usize,

@@ -46,7 +46,12 @@ pub fn allow_huge_pages(pages: usize) -> Result<(), HugePageError> {
     }
     let wanted = read("nr_overcommit_hugepages")? + missing;
     let path = format!("{POOL}/nr_overcommit_hugepages");
-    fs::write(&path, wanted.to_string()).map_err(|source| HugePageError { attempted: "write", path, wanted, source })
+    fs::write(&path, wanted.to_string()).map_err(|source| HugePageError {
+        attempted: "write",
+        path,
+        wanted,
+        source,
+    })
 }
 
 fn read(name: &str) -> Result<usize, HugePageError> {

@@ -150,6 +150,17 @@ impl Drop for Mapping {
     }
 }
 
+// SAFETY: `base` to `base + len` is mapped readable and writable, page aligned, until the drop; the address
+// is given out by shared reference only to whoever owns the mapping, here the pool that it is handed to.
+unsafe impl tidegate_packet::Memory for Mapping {
+    fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+    fn size(&self) -> usize {
+        self.len
+    }
+}
+
 fn map_anonymous(len: usize, pages: PageKind) -> io::Result<NonNull<u8>> {
     let huge = match pages {
         PageKind::Huge => libc::MAP_HUGETLB | libc::MAP_HUGE_2MB,
@@ -163,7 +174,7 @@ fn map_anonymous(len: usize, pages: PageKind) -> io::Result<NonNull<u8>> {
 }
 
 /// What mmap(2) returned.
-fn mapped(address: *mut libc::c_void) -> io::Result<NonNull<u8>> {
+pub(crate) fn mapped(address: *mut libc::c_void) -> io::Result<NonNull<u8>> {
     if address == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }

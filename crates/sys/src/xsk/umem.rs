@@ -1,0 +1,119 @@
+//! A pool's memory as the kernel knows it: the UMEM, which AF_XDP sockets receive into and send from.
+//!
+//! Invariant: at most one registration with the kernel a driver mode, shared by all live sockets of that
+//! mode, so that pages are pinned and accounted once.
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tidegate_packet::{Pool, SCRATCH_LEN};
+
+use super::DriverMode;
+use crate::syscall::set_option;
+
+/// Memory that AF_XDP sockets may share, described and not yet registered: the first socket does that.
+///
+/// ```text
+///   one chunk, received frame
+///   +--------------+-------------------+----------------------+-----------+
+///   | headroom     | XDP headroom 256  | data (addr, len)     | tail room |
+///   +--------------+-------------------+----------------------+-----------+
+///   chunk_size bytes, a power of two; rx descriptors carry addr = chunk + headroom + 256
+/// ```
+/// A clone is the same UMEM.
+#[derive(Clone, Debug)]
+pub struct Umem(Arc<Registry>);
+
+#[derive(Debug)]
+struct Registry {
+    base: NonNull<u8>,
+    len: usize,
+    chunk_size: u32,
+    headroom: u32,
+    /// Live, bound sockets: the kernel shares a UMEM by naming one that has it.
+    sockets: Mutex<Vec<Holder>>,
+}
+
+// SAFETY: `base` is only ever passed to the kernel as a number, never followed.
+unsafe impl Send for Registry {}
+// SAFETY: as above, and the list of sockets is behind a lock.
+unsafe impl Sync for Registry {}
+
+/// A socket that holds the registration, and what every socket that shares it inherits from it: the kernel
+/// takes no flags from the others.
+#[derive(Debug)]
+struct Holder {
+    socket: Weak<OwnedFd>,
+    mode: DriverMode,
+    need_wakeup: bool,
+}
+
+impl Umem {
+    /// The memory of `pool`: its chunks, the scratch area of a frame as headroom.
+    ///
+    /// Only chunks that the pool has recorded as submitted may be put on a fill or transmit ring: then
+    /// the kernel never touches a chunk that a frame owns, and the pool keeps its memory as long as a chunk
+    /// is out.
+    pub fn of_pool(pool: &Pool) -> Umem {
+        let (base, len) = pool.memory();
+        let chunk_size = pool.chunk_size() as u32;
+        // SAFETY: the pool keeps its memory for as long as a chunk is submitted; see above.
+        unsafe { Self::of_memory(base, len, chunk_size, SCRATCH_LEN as u32) }
+    }
+
+    /// Any memory of this process, in chunks of `chunk_size` bytes (a power of two, 2048 up to the page
+    /// size), received data `headroom + 256` bytes into a chunk.
+    ///
+    /// # Safety
+    /// `base` must be page aligned and valid for reads and writes of `len` bytes for as long as an address
+    /// in it is on a ring, and the owner must not touch a chunk from the moment that its address is
+    /// pushed until the kernel has returned it.
+    pub unsafe fn of_memory(base: NonNull<u8>, len: usize, chunk_size: u32, headroom: u32) -> Umem {
+        let len = len - len % chunk_size.max(1) as usize;
+        Umem(Arc::new(Registry { base, len, chunk_size, headroom, sockets: Mutex::default() }))
+    }
+
+    /// Bytes a chunk.
+    pub fn chunk_size(&self) -> u32 {
+        self.0.chunk_size
+    }
+
+    /// The largest frame that fits into one chunk when received.
+    pub fn frame_len_max(&self) -> u32 {
+        self.0.chunk_size.saturating_sub(self.0.headroom + XDP_PACKET_HEADROOM)
+    }
+
+    /// A live socket whose registration a new socket with these wishes may share.
+    pub(super) fn holder(&self, mode: Option<DriverMode>, need_wakeup: bool) -> Option<Arc<OwnedFd>> {
+        let mut sockets = self.0.sockets.lock().unwrap_or_else(PoisonError::into_inner);
+        sockets.retain(|holder| holder.socket.strong_count() > 0);
+        sockets
+            .iter()
+            .filter(|holder| mode.is_none_or(|mode| mode == holder.mode) && holder.need_wakeup == need_wakeup)
+            .find_map(|holder| holder.socket.upgrade())
+    }
+
+    /// Remembers that `socket` is bound and has the registration.
+    pub(super) fn add_holder(&self, socket: &Arc<OwnedFd>, mode: DriverMode, need_wakeup: bool) {
+        let mut sockets = self.0.sockets.lock().unwrap_or_else(PoisonError::into_inner);
+        sockets.push(Holder { socket: Arc::downgrade(socket), mode, need_wakeup });
+    }
+
+    /// Registers the memory on `socket`: the kernel pins its pages.
+    pub(super) fn register(&self, socket: BorrowedFd<'_>) -> io::Result<()> {
+        let registration = libc::xdp_umem_reg {
+            addr: self.0.base.as_ptr() as u64,
+            len: self.0.len as u64,
+            chunk_size: self.0.chunk_size,
+            headroom: self.0.headroom,
+            flags: 0,
+            tx_metadata_len: 0,
+        };
+        set_option(socket, libc::SOL_XDP, libc::XDP_UMEM_REG, &registration)
+    }
+}
+
+/// The bytes that XDP programs may grow a received frame into: linux/bpf.h.
+pub const XDP_PACKET_HEADROOM: u32 = 256;
