@@ -1,0 +1,209 @@
+//! A response before anyone asked for it: a head with holes, a body, and the sums of both.
+//!
+//! ```text
+//!   | head, slots zero         | body                                                   |
+//!   | chunk 0 (1428)  | chunk 1 (1428)  | chunk 2 (1428)  | chunk 3      |   one byte stream
+//!     sum 0             sum 1             sum 2             sum 3            slots not in them
+//! ```
+//!
+//! The cut is the same for every peer, so a chunk's sum is computed once, and a pre-copy store can keep the
+//! chunk as a ready packet. What is made for a single request (a range, a multipart answer) shares its bytes
+//! with the whole and has no sums of its own: they are computed as it is sent. A body that is streamed from a
+//! file has none either.
+//!
+//! Invariant: the bytes of a `Prepared` never change; a streamed file that did is noticed and not sent.
+
+use crate::block::Block;
+use crate::body::Body;
+use crate::file::StreamedFile;
+use crate::head::{Fill, HeadTemplate};
+use crate::index::DenseIndex;
+use crate::read_ahead::ReadAhead;
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+use tidegate_base::Sum;
+
+/// Bytes in a chunk but the last: the IPv6 MSS of a 1,500-byte MTU less the timestamps option and its
+/// padding (RFC 7323 section 3), 1440 - 12, so that one cut serves both families.
+pub const CHUNK_LEN: usize = 1428;
+
+/// A response that any number of requests share.
+#[derive(Debug)]
+pub struct Prepared {
+    head: HeadTemplate,
+    body: Body,
+    len: u64,
+    ready: Option<Ready>,
+}
+
+/// What makes a response fit for a pre-copy store.
+#[derive(Debug)]
+struct Ready {
+    index: DenseIndex,
+    sums: Box<[Sum]>,
+}
+
+/// A piece of a body put together for one request.
+#[derive(Clone, Debug)]
+pub enum Part<'a> {
+    /// Bytes of its own.
+    Text(Vec<u8>),
+    /// `len` bytes of another response's body, from `offset` on.
+    Range {
+        /// Whose body.
+        of: &'a Prepared,
+        /// From where on.
+        offset: u64,
+        /// How many bytes.
+        len: u64,
+    },
+}
+
+impl Prepared {
+    /// A response of `head` and `body` that will be sent often.
+    pub fn new(head: HeadTemplate, body: impl Into<Vec<u8>>) -> Arc<Self> {
+        Self::to_keep(head, Body::of_block(Block::unbooked(body.into())))
+    }
+
+    /// A response of `head` and a file that is read as it is sent. Fails if the file's size cannot be read.
+    pub fn streamed(head: HeadTemplate, file: File) -> io::Result<Arc<Self>> {
+        Ok(Self::to_keep(head, Body::of_file(StreamedFile::new(file)?)))
+    }
+
+    /// A response of `head` and the parts in a row, for one request: nothing is computed ahead. `None` if a
+    /// part reaches beyond its body.
+    pub fn assemble<'a>(head: HeadTemplate, parts: impl IntoIterator<Item = Part<'a>>) -> Option<Arc<Self>> {
+        let bodies: Option<Vec<Body>> = parts.into_iter().map(Part::into_body).collect();
+        Some(Self::once(head, Body::join(bodies?)))
+    }
+
+    /// A response of `head` and `len` bytes of this one's body from `offset` on, for one request. `None` if
+    /// this body does not have them.
+    pub fn range(&self, head: HeadTemplate, offset: u64, len: u64) -> Option<Arc<Self>> {
+        Some(Self::once(head, self.body.part(offset, len)?))
+    }
+
+    pub(crate) fn once(head: HeadTemplate, body: Body) -> Arc<Self> {
+        let len = head.len() as u64 + body.len();
+        Arc::new(Self { head, body, len, ready: None })
+    }
+
+    /// A response that stays: its sums are computed now, unless its body is streamed.
+    pub(crate) fn to_keep(head: HeadTemplate, body: Body) -> Arc<Self> {
+        let len = head.len() as u64 + body.len();
+        let ready = body
+            .is_in_memory()
+            .then(|| Ready { index: DenseIndex::take(), sums: chunk_sums(&head, &body, len) });
+        Arc::new(Self { head, body, len, ready })
+    }
+
+    /// Bytes of head and body.
+    pub const fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether it has no bytes at all.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes of the head.
+    pub const fn head_len(&self) -> u64 {
+        self.head.len() as u64
+    }
+
+    /// Bytes of the body.
+    pub const fn body_len(&self) -> u64 {
+        self.body.len()
+    }
+
+    /// How many chunks the cut gives.
+    pub(crate) const fn chunk_count(&self) -> usize {
+        self.len.div_ceil(CHUNK_LEN as u64) as usize
+    }
+
+    /// Whether its bytes can still be sent: false once a streamed file was seen to have changed.
+    pub fn is_intact(&self) -> bool {
+        self.body.is_intact()
+    }
+
+    /// The number under which a pre-copy store files it; `None` if it is not worth keeping there.
+    #[inline]
+    pub(crate) fn index(&self) -> Option<usize> {
+        self.ready.as_ref().map(|ready| ready.index.as_usize())
+    }
+
+    /// Which chunk the `len` bytes from `offset` on are, if they are one whose sum is known.
+    #[inline]
+    pub(crate) fn chunk_at(&self, offset: u64, len: usize) -> Option<Chunk> {
+        let sums = &self.ready.as_ref()?.sums;
+        let number = (offset / CHUNK_LEN as u64) as usize;
+        let is_whole = offset.is_multiple_of(CHUNK_LEN as u64) && len == self.len_from(offset);
+        let sum = *sums.get(number).filter(|_| is_whole)?;
+        Some(Chunk { number, offset, len, sum })
+    }
+
+    /// How many bytes there are from `offset` to the end of its chunk.
+    #[inline]
+    pub(crate) fn len_from(&self, offset: u64) -> usize {
+        let in_chunk = CHUNK_LEN - (offset % CHUNK_LEN as u64) as usize;
+        (in_chunk as u64).min(self.len.saturating_sub(offset)) as usize
+    }
+
+    /// Copies the bytes from `offset` on, slots zero. False if they are no longer to be had.
+    #[inline]
+    pub(crate) fn read(&self, offset: u64, out: &mut [u8], read_ahead: &mut ReadAhead) -> bool {
+        let from_head = self.head.copy_to(offset, out);
+        let rest = &mut out[from_head..];
+        let body_offset = (offset + from_head as u64).saturating_sub(self.head_len());
+        rest.is_empty() || self.body.read(body_offset, rest, read_ahead)
+    }
+
+    /// Fills the slots that lie in `window`, the bytes from `offset` on.
+    #[inline]
+    pub(crate) fn patch(&self, offset: u64, window: &mut [u8], fill: &Fill<'_>) {
+        if offset < self.head_len() {
+            self.head.patch(offset, window, fill);
+        }
+    }
+
+    /// What the slots in the `len` bytes from `offset` on add to their sum.
+    #[inline]
+    pub(crate) fn slot_sum(&self, offset: u64, len: usize, fill: &Fill<'_>) -> Sum {
+        if offset < self.head_len() { self.head.slot_sum(offset, len, fill) } else { Sum::ZERO }
+    }
+}
+
+/// One piece of the cut, with its sum but for the slots.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chunk {
+    pub(crate) number: usize,
+    pub(crate) offset: u64,
+    pub(crate) len: usize,
+    pub(crate) sum: Sum,
+}
+
+impl Part<'_> {
+    fn into_body(self) -> Option<Body> {
+        match self {
+            Self::Text(bytes) => Some(Body::of_block(Block::unbooked(bytes))),
+            Self::Range { of, offset, len } => of.body.part(offset, len),
+        }
+    }
+}
+
+fn chunk_sums(head: &HeadTemplate, body: &Body, len: u64) -> Box<[Sum]> {
+    let mut read_ahead = ReadAhead::new();
+    let mut chunk = [0; CHUNK_LEN];
+    let offsets = (0..len).step_by(CHUNK_LEN);
+    offsets
+        .map(|offset| {
+            let out = &mut chunk[..CHUNK_LEN.min((len - offset) as usize)];
+            let from_head = head.copy_to(offset, out);
+            let body_offset = (offset + from_head as u64).saturating_sub(head.len() as u64);
+            body.read(body_offset, &mut out[from_head..], &mut read_ahead);
+            Sum::of(out)
+        })
+        .collect()
+}
