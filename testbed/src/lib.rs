@@ -1,1 +1,44 @@
-//! placeholder
+//! Two hosts and a cable between them, made of network namespaces and a veth pair: for tests and benches.
+//!
+//! ```text
+//!  +---- namespace: client, CPU 0 -----+        +---- namespace: server, CPU 1 -----+
+//!  |  curl, wrk, ...        client0 ===|== veth |=== server0    tidegate, nginx, .. |
+//!  |  10.77.1.1  fd77:1::1             |        |               10.77.1.2 fd77:1::2 |
+//!  |  napi/client0 thread on CPU 0     |        |  napi/server0 thread on CPU 1     |
+//!  +-----------------------------------+        +-----------------------------------+
+//! ```
+//!
+//! veth is not a wire, and four things make it behave like one (measured, Linux 6.18):
+//! - Whoever sends pays for the receiver's softirq, unless the receiving end has NAPI, threaded, and the
+//!   thread is pinned. So both ends have receive offload (which turns NAPI on) and their threads are pinned
+//!   beside the programs of their side.
+//! - A kernel sender leaves checksums unfinished, because memory needs none; AF_XDP on the other end would
+//!   see bad ones. So the client's end finishes them.
+//! - A kernel sender hands over segments of 64 KiB that nobody ever cuts. [`Segmentation`] says whether.
+//! - IPv6 addresses are used at once, without duplicate address detection.
+//!
+//! What is absent: loss and delay, which are modules of the pipeline; and anything outside the two
+//! namespaces. A [`Testbed`] that is dropped, or whose process dies, leaves nothing, since its namespaces
+//! have no names. Only [`Testbed::up`] makes named ones that stay.
+#![forbid(unsafe_code)]
+
+mod bed;
+mod capture;
+mod end;
+mod error;
+mod layout;
+mod meter;
+mod process;
+mod scratch;
+
+pub use bed::Testbed;
+pub use capture::{Capture, Trace};
+pub use end::End;
+pub use error::TestbedError;
+pub use layout::{Layout, Segmentation, Side};
+pub use meter::{CpuMeter, CpuSpent};
+pub use process::Process;
+pub use scratch::ScratchDir;
+
+#[cfg(test)]
+mod tests;
