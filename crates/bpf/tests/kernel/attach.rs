@@ -2,24 +2,24 @@
 
 use std::env;
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use libbpf_rs::query::{LinkInfoIter, ProgInfoIter};
 use tidegate_bpf::{AttachError, AttachMode, ModeChoice};
 
-use crate::netns::Netns;
 use crate::support::load;
+use crate::veth::Veth;
 
 /// Set in the process that [`killed_process_leaves_nothing`] kills: the index of its device.
 const HOLDER_DEVICE: &str = "TIDEGATE_TEST_HOLDER_DEVICE";
 
 #[test]
 fn a_veth_runs_it_in_the_driver() {
-    let (Some(netns), Some(program)) = (Netns::with_veth(), load()) else { return };
-    let ifindex = netns.ifindex("left");
-    netns.enter(|| {
+    let (Some(veth), Some(program)) = (Veth::new(), load()) else { return };
+    let ifindex = veth.left.ifindex;
+    veth.left.enter(|| {
         let attachment = program.attach(ifindex, ModeChoice::default()).expect("veth takes XDP programs");
         assert_eq!(attachment.mode(), AttachMode::Driver);
         assert!(attachment.driver_refusal().is_none());
@@ -29,11 +29,11 @@ fn a_veth_runs_it_in_the_driver() {
 
 #[test]
 fn a_driver_that_refuses_is_replaced_by_generic_mode_and_named() {
-    let (Some(netns), Some(program)) = (Netns::with_veth(), load()) else { return };
+    let (Some(veth), Some(program)) = (Veth::new(), load()) else { return };
     // veth in driver mode refuses a peer whose frames are larger than a page.
-    netns.ip(&["link", "set", "right", "mtu", "9000"]);
-    let ifindex = netns.ifindex("left");
-    netns.enter(|| {
+    veth.right.netlink().set_mtu(veth.right.ifindex, 9000).expect("veth has jumbo frames");
+    let ifindex = veth.left.ifindex;
+    veth.left.enter(|| {
         let attachment = program.attach(ifindex, ModeChoice::default()).expect("generic mode takes it");
         assert_eq!(attachment.mode(), AttachMode::Generic);
         assert!(attachment.driver_refusal().is_some());
@@ -45,9 +45,9 @@ fn a_driver_that_refuses_is_replaced_by_generic_mode_and_named() {
 
 #[test]
 fn a_device_has_one_program_and_the_error_names_it() {
-    let (Some(netns), Some(first), Some(second)) = (Netns::with_veth(), load(), load()) else { return };
-    let ifindex = netns.ifindex("left");
-    netns.enter(|| {
+    let (Some(veth), Some(first), Some(second)) = (Veth::new(), load(), load()) else { return };
+    let ifindex = veth.left.ifindex;
+    veth.left.enter(|| {
         let _attachment = first.attach(ifindex, ModeChoice::GenericOnly).expect("a free device");
         for choice in [ModeChoice::DriverThenGeneric, ModeChoice::DriverOnly, ModeChoice::GenericOnly] {
             let refused = second.attach(ifindex, choice).expect_err("the device is taken");
@@ -59,9 +59,9 @@ fn a_device_has_one_program_and_the_error_names_it() {
 
 #[test]
 fn a_dropped_attachment_frees_the_device() {
-    let (Some(netns), Some(program)) = (Netns::with_veth(), load()) else { return };
-    let ifindex = netns.ifindex("left");
-    netns.enter(|| {
+    let (Some(veth), Some(program)) = (Veth::new(), load()) else { return };
+    let ifindex = veth.left.ifindex;
+    veth.left.enter(|| {
         drop(program.attach(ifindex, ModeChoice::default()).expect("a free device"));
         // A child that another test forks has a copy of the descriptor until it runs its own program.
         wait_until(|| program.attach(ifindex, ModeChoice::default()).is_ok(), "the device to be free");
@@ -70,9 +70,9 @@ fn a_dropped_attachment_frees_the_device() {
 
 #[test]
 fn a_detached_device_is_free_at_once() {
-    let (Some(netns), Some(program)) = (Netns::with_veth(), load()) else { return };
-    let ifindex = netns.ifindex("left");
-    netns.enter(|| {
+    let (Some(veth), Some(program)) = (Veth::new(), load()) else { return };
+    let ifindex = veth.left.ifindex;
+    veth.left.enter(|| {
         let attachment = program.attach(ifindex, ModeChoice::default()).expect("a free device");
         attachment.detach().expect("an attached program can be detached");
         let _again = program.attach(ifindex, ModeChoice::default()).expect("the device is free");
@@ -81,8 +81,8 @@ fn a_detached_device_is_free_at_once() {
 
 #[test]
 fn a_device_of_another_namespace_is_not_found() {
-    let (Some(netns), Some(program)) = (Netns::with_veth(), load()) else { return };
-    netns.enter(|| {
+    let (Some(veth), Some(program)) = (Veth::new(), load()) else { return };
+    veth.left.enter(|| {
         let refused = program.attach(9999, ModeChoice::default()).expect_err("there is no such device");
         assert!(matches!(refused, AttachError::NoDevice { ifindex: 9999 }), "{refused}");
     });
@@ -90,18 +90,18 @@ fn a_device_of_another_namespace_is_not_found() {
 
 #[test]
 fn killed_process_leaves_nothing() {
-    let Some(netns) = Netns::with_veth() else { return };
-    let ifindex = netns.ifindex("left");
-    let mut holder = Holder::spawn(&netns, ifindex);
+    let (Some(veth), Some(program)) = (Veth::new(), load()) else { return };
+    let attach = || veth.left.enter(|| program.attach(veth.left.ifindex, ModeChoice::default()));
+    let mut holder = Holder::spawn(&veth);
     let (program_id, link_id) = holder.attached();
     assert!(link_exists(link_id), "the kernel lists the link of a running process");
-    assert!(device_shows_xdp(&netns), "the device shows its program");
+    assert!(matches!(attach(), Err(AttachError::Occupied { program_id: id, .. }) if id == program_id));
 
     holder.process.kill().expect("SIGKILL to our own child");
     holder.process.wait().expect("our own child ends");
     wait_until(|| !link_exists(link_id), "the link to go");
     wait_until(|| !program_exists(program_id), "the program to go");
-    assert!(!device_shows_xdp(&netns), "the device has no program any more");
+    drop(attach().expect("the device is free"));
 }
 
 /// Not a test by itself: the process that is killed. It attaches, says so, and sleeps.
@@ -120,16 +120,16 @@ struct Holder {
 }
 
 impl Holder {
-    fn spawn(netns: &Netns, ifindex: u32) -> Self {
-        let this = env::current_exe().expect("a test knows its own file");
-        let process = netns
-            .command(&this.to_string_lossy())
+    /// The process inherits the namespace of the thread that spawns it.
+    fn spawn(veth: &Veth) -> Self {
+        let mut command = Command::new(env::current_exe().expect("a test knows its own file"));
+        command
             .args(["--exact", "attach::holder", "--nocapture"])
-            .env(HOLDER_DEVICE, ifindex.to_string())
+            .env(HOLDER_DEVICE, veth.left.ifindex.to_string())
             .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn();
-        Self { process: process.expect("`nsenter` runs (apt install util-linux)") }
+            .stderr(Stdio::piped());
+        let process = veth.left.enter(move || command.spawn());
+        Self { process: process.expect("this test can be run again") }
     }
 
     /// Waits for the process to say what it attached: the numbers of its program and its link.
@@ -160,11 +160,6 @@ fn program_exists(id: u32) -> bool {
 /// As `bpftool link` lists it.
 fn link_exists(id: u32) -> bool {
     LinkInfoIter::default().any(|link| link.id == id)
-}
-
-fn device_shows_xdp(netns: &Netns) -> bool {
-    let shown = netns.command("ip").args(["-d", "link", "show", "left"]).output().expect("`ip` runs");
-    String::from_utf8_lossy(&shown.stdout).contains("prog/xdp")
 }
 
 /// The kernel frees programs and links a moment after their last descriptor is closed.

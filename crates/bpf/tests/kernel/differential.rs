@@ -9,7 +9,7 @@ use tidegate_bpf::{Reason, XdpProgram};
 
 use crate::golden::golden_packets;
 use crate::reference::{Registered, classify};
-use crate::support::{load_registered, registered, run, xdp_socket};
+use crate::support::{beside_socket, registered, run};
 
 /// The kernel refuses shorter frames.
 const FRAME_LEN_MIN: usize = 14;
@@ -26,15 +26,14 @@ fn assert_same(program: &XdpProgram, registered: &Registered, frame: &[u8]) -> R
     Ok(reason)
 }
 
-fn check(cases: u32, frames: impl Strategy<Value = Vec<u8>>) {
-    let Some(program) = load_registered() else { return };
-    let socket = xdp_socket();
-    program.set_xsk(0, &socket).expect("queue 0 has a place");
+fn check(cases: u32, frames: impl Strategy<Value = Vec<u8>> + Send) {
     let registered = registered();
     let config = Config { cases, failure_persistence: None, ..Config::default() };
-    TestRunner::new(config)
-        .run(&frames, |frame| assert_same(&program, &registered, &frame).map(drop))
-        .unwrap_or_else(|failure| panic!("{failure}"));
+    beside_socket(move |program, _receiver| {
+        TestRunner::new(config)
+            .run(&frames, |frame| assert_same(program, &registered, &frame).map(drop))
+            .unwrap_or_else(|failure| panic!("{failure}"));
+    });
 }
 
 /// Values that headers turn on: lengths, versions, protocols, types, ports.
@@ -73,15 +72,15 @@ fn noise() -> impl Strategy<Value = Vec<u8>> {
 
 #[test]
 fn golden_packets_are_classified_alike_at_every_length() {
-    let Some(program) = load_registered() else { return };
-    let socket = xdp_socket();
-    program.set_xsk(0, &socket).expect("queue 0 has a place");
     let registered = registered();
-    for frame in golden_frames() {
-        for len in FRAME_LEN_MIN..=frame.len() {
-            assert_same(&program, &registered, &frame[..len]).unwrap_or_else(|failure| panic!("{failure}"));
+    beside_socket(|program, _receiver| {
+        for frame in golden_frames() {
+            for len in FRAME_LEN_MIN..=frame.len() {
+                assert_same(program, &registered, &frame[..len])
+                    .unwrap_or_else(|failure| panic!("{failure}"));
+            }
         }
-    }
+    });
 }
 
 #[test]

@@ -4,8 +4,9 @@ use std::net::IpAddr;
 
 use tidegate_bpf::{LoadError, LoadOptions, Reason, RegisterError, Tuple, Verdict, XdpProgram};
 
+use crate::golden::golden_packets;
 use crate::reference::Registered;
-use crate::support::{load, load_registered, registered, run, xdp_socket};
+use crate::support::{beside_socket, load, load_registered, registered, run};
 
 fn service(port: u16) -> Tuple {
     Tuple::tcp(IpAddr::from([192, 0, 2, 1]), port)
@@ -27,51 +28,49 @@ fn a_tuple_has_one_owner() {
     assert!(refused.to_string().contains("tcp 192.0.2.1:80"), "{refused}");
 }
 
+fn syn() -> Vec<u8> {
+    let packets = golden_packets();
+    let syn = packets.into_iter().find(|packet| packet.name == "ipv4-tcp-registered");
+    syn.expect("a golden packet").frame
+}
+
 #[test]
 fn an_unregistered_tuple_is_the_hosts_again() {
-    let Some(program) = load_registered() else { return };
-    let socket = xdp_socket();
-    program.set_xsk(0, &socket).expect("queue 0 has a place");
-    let packets = crate::golden::golden_packets();
-    let syn = packets.iter().find(|packet| packet.name == "ipv4-tcp-registered").expect("a golden packet");
-    assert_eq!(run(&program, &syn.frame).1, Reason::Tuple);
-    assert!(program.unregister(service(80)).expect("the map can be written"));
-    assert_eq!(run(&program, &syn.frame).1, Reason::Unregistered);
-    assert!(!program.unregister(service(80)).expect("the map can be written"));
+    beside_socket(|program, _receiver| {
+        assert_eq!(run(program, &syn()).1, Reason::Tuple);
+        assert!(program.unregister(service(80)).expect("the map can be written"));
+        assert_eq!(run(program, &syn()).1, Reason::Unregistered);
+        assert!(!program.unregister(service(80)).expect("the map can be written"));
+    });
 }
 
 #[test]
 fn a_closed_socket_leaves_its_frames_to_the_host() {
-    let Some(program) = load_registered() else { return };
-    let packets = crate::golden::golden_packets();
-    let syn = packets.iter().find(|packet| packet.name == "ipv4-tcp-registered").expect("a golden packet");
-    let socket = xdp_socket();
-    program.set_xsk(0, &socket).expect("queue 0 has a place");
-    assert_eq!(run(&program, &syn.frame).1, Reason::Tuple);
-    drop(socket);
-    assert_eq!(run(&program, &syn.frame), (Verdict::Pass, Reason::SocketAbsent));
+    beside_socket(|program, receiver| {
+        assert_eq!(run(program, &syn()).1, Reason::Tuple);
+        drop(receiver);
+        assert_eq!(run(program, &syn()), (Verdict::Pass, Reason::SocketAbsent));
+    });
 }
 
 #[test]
 fn an_unset_socket_leaves_its_frames_to_the_host() {
-    let Some(program) = load() else { return };
-    program.own_device(true).expect("the setting can be written");
-    let socket = xdp_socket();
-    program.set_xsk(0, &socket).expect("queue 0 has a place");
-    assert_eq!(run(&program, &[0; 60]).1, Reason::OwnDevice);
-    program.unset_xsk(0).expect("queue 0 has a place");
-    assert_eq!(run(&program, &[0; 60]).1, Reason::SocketAbsent);
+    beside_socket(|program, _receiver| {
+        assert_eq!(run(program, &syn()).1, Reason::Tuple);
+        program.unset_xsk(0).expect("queue 0 has a place");
+        assert_eq!(run(program, &syn()).1, Reason::SocketAbsent);
+        program.unset_xsk(0).expect("unsetting nothing is no error");
+    });
 }
 
 #[test]
 fn a_device_can_be_shared_again() {
-    let Some(program) = load() else { return };
-    let socket = xdp_socket();
-    program.set_xsk(0, &socket).expect("queue 0 has a place");
-    program.own_device(true).expect("the setting can be written");
-    assert_eq!(run(&program, &[0; 60]), (Verdict::Socket, Reason::OwnDevice));
-    program.own_device(false).expect("the setting can be written");
-    assert_eq!(run(&program, &[0; 60]), (Verdict::Pass, Reason::NotIp));
+    beside_socket(|program, _receiver| {
+        program.own_device(true).expect("the setting can be written");
+        assert_eq!(run(program, &[0; 60]), (Verdict::Socket, Reason::OwnDevice));
+        program.own_device(false).expect("the setting can be written");
+        assert_eq!(run(program, &[0; 60]), (Verdict::Pass, Reason::NotIp));
+    });
 }
 
 #[test]
@@ -100,10 +99,11 @@ fn a_refused_load_quotes_the_log() {
 
 #[test]
 fn a_queue_beyond_the_map_is_refused_by_name() {
-    let Some(program) = load() else { return };
-    let queue = LoadOptions::default().queue_count_max;
-    let refused = program.set_xsk(queue, xdp_socket()).expect_err("there is no such place");
-    assert!(refused.to_string().contains(&format!("receive queue {queue}")), "{refused}");
+    beside_socket(|program, receiver| {
+        let queue = LoadOptions::default().queue_count_max;
+        let refused = program.set_xsk(queue, &receiver).expect_err("there is no such place");
+        assert!(refused.to_string().contains(&format!("receive queue {queue}")), "{refused}");
+    });
 }
 
 #[test]

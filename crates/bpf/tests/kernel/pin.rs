@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use tidegate_bpf::{AttachError, AttachMode, ModeChoice, PinDirectory, PinError, Tuple, Verdict};
 
-use crate::netns::Netns;
 use crate::support::load;
+use crate::veth::Veth;
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
@@ -45,11 +45,11 @@ fn service() -> Tuple {
 
 #[test]
 fn a_pinned_program_outlives_its_holder_and_is_found_again() {
-    let (Some(netns), Some(program)) = (Netns::with_veth(), load()) else { return };
+    let (Some(veth), Some(program)) = (Veth::new(), load()) else { return };
     let file_system = BpfFileSystem::mount();
     let directory = file_system.directory("left");
-    let (ifindex, id) = (netns.ifindex("left"), program.id());
-    netns.enter(move || {
+    let (ifindex, id) = (veth.left.ifindex, program.id());
+    veth.left.enter(move || {
         let attachment = program.attach(ifindex, ModeChoice::default()).expect("a free device");
         program.register(service(), Verdict::Socket).expect("a new tuple");
         directory.pin(&program, &attachment).expect("pinning in a bpf file system");
@@ -64,11 +64,11 @@ fn a_pinned_program_outlives_its_holder_and_is_found_again() {
 
 #[test]
 fn removing_takes_the_program_off_though_somebody_holds_it() {
-    let (Some(netns), Some(program)) = (Netns::with_veth(), load()) else { return };
+    let (Some(veth), Some(program)) = (Veth::new(), load()) else { return };
     let file_system = BpfFileSystem::mount();
     let directory = file_system.directory("left");
-    let ifindex = netns.ifindex("left");
-    netns.enter(|| {
+    let ifindex = veth.left.ifindex;
+    veth.left.enter(|| {
         let attachment = program.attach(ifindex, ModeChoice::default()).expect("a free device");
         directory.pin(&program, &attachment).expect("pinning in a bpf file system");
         directory.remove().expect("what was pinned can be removed");
@@ -81,11 +81,11 @@ fn removing_takes_the_program_off_though_somebody_holds_it() {
 
 #[test]
 fn a_second_pin_is_refused() {
-    let (Some(netns), Some(program)) = (Netns::with_veth(), load()) else { return };
+    let (Some(veth), Some(program)) = (Veth::new(), load()) else { return };
     let file_system = BpfFileSystem::mount();
     let directory = file_system.directory("left");
-    let ifindex = netns.ifindex("left");
-    netns.enter(|| {
+    let ifindex = veth.left.ifindex;
+    veth.left.enter(|| {
         let attachment = program.attach(ifindex, ModeChoice::default()).expect("a free device");
         directory.pin(&program, &attachment).expect("pinning in a bpf file system");
         let refused = directory.pin(&program, &attachment).expect_err("the directory is taken");
@@ -95,16 +95,16 @@ fn a_second_pin_is_refused() {
 
 #[test]
 fn a_pin_whose_device_is_gone_says_so() {
-    let (Some(netns), Some(program)) = (Netns::with_veth(), load()) else { return };
+    let (Some(veth), Some(program)) = (Veth::new(), load()) else { return };
     let file_system = BpfFileSystem::mount();
     let directory = file_system.directory("left");
-    let ifindex = netns.ifindex("left");
-    netns.enter(|| {
+    let ifindex = veth.left.ifindex;
+    veth.left.enter(|| {
         let attachment = program.attach(ifindex, ModeChoice::default()).expect("a free device");
         directory.pin(&program, &attachment).expect("pinning in a bpf file system");
     });
-    netns.ip(&["link", "del", "left"]);
-    netns.enter(|| {
+    veth.left.netlink().delete_link(ifindex).expect("the link is there");
+    veth.left.enter(|| {
         let refused = directory.open().expect_err("the device is gone");
         assert!(matches!(refused, PinError::Defunct { .. }), "{refused}");
         directory.remove().expect("what is left can be removed");
@@ -123,11 +123,11 @@ fn nothing_pinned_is_absent() {
 
 #[test]
 fn outside_a_bpf_file_system_the_error_says_how_to_mount_one() {
-    let (Some(netns), Some(program)) = (Netns::with_veth(), load()) else { return };
+    let (Some(veth), Some(program)) = (Veth::new(), load()) else { return };
     let outside = std::env::temp_dir().join(format!("tidegate-no-bpf-{}", std::process::id()));
     let directory = PinDirectory::under(&outside, "left").expect("a device name");
-    let ifindex = netns.ifindex("left");
-    let refused = netns.enter(|| {
+    let ifindex = veth.left.ifindex;
+    let refused = veth.left.enter(|| {
         let attachment = program.attach(ifindex, ModeChoice::default()).expect("a free device");
         directory.pin(&program, &attachment).expect_err("not a bpf file system")
     });
@@ -152,11 +152,11 @@ fn names_of_vlan_devices_are_taken_without_their_dots() {
 
 #[test]
 fn an_attached_device_refuses_a_new_program_while_pinned() {
-    let (Some(netns), Some(program)) = (Netns::with_veth(), load()) else { return };
+    let (Some(veth), Some(program)) = (Veth::new(), load()) else { return };
     let file_system = BpfFileSystem::mount();
     let directory = file_system.directory("left");
-    let ifindex = netns.ifindex("left");
-    netns.enter(move || {
+    let ifindex = veth.left.ifindex;
+    veth.left.enter(move || {
         let attachment = program.attach(ifindex, ModeChoice::default()).expect("a free device");
         directory.pin(&program, &attachment).expect("pinning in a bpf file system");
         drop((program, attachment));

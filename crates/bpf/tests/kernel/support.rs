@@ -1,12 +1,21 @@
 //! A loaded program, set up as the golden packets expect it.
 
-use std::io;
 use std::net::IpAddr;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use tidegate_base::Duration;
+use tidegate_packet::{ChunkAddr, Pool};
+use tidegate_sys::event::{Interest, poll};
+use tidegate_sys::mem::Mapping;
+use tidegate_sys::xsk::{Umem, XskConfig, XskSocket};
 
 use tidegate_bpf::{LoadError, LoadOptions, Reason, Tuple, Verdict, XdpProgram};
 
 use crate::reference::Registered;
+use crate::veth::Veth;
+
+const CHUNK_COUNT: usize = 32;
+const CHUNK_SIZE: usize = 2048;
 
 /// Loads the program; `None`, said on standard error, where the process may not and need not.
 pub(crate) fn load() -> Option<XdpProgram> {
@@ -58,15 +67,55 @@ pub(crate) fn run(program: &XdpProgram, frame: &[u8]) -> (Verdict, Reason) {
     }
 }
 
-/// An AF_XDP socket that is bound to nothing, but has a place in a map.
-pub(crate) fn xdp_socket() -> OwnedFd {
-    const AF_XDP: i32 = 44;
-    const SOCK_RAW: i32 = 3;
-    unsafe extern "C" {
-        safe fn socket(domain: i32, kind: i32, protocol: i32) -> i32;
+/// A live AF_XDP socket on queue 0 of a device, with chunks to receive into.
+pub(crate) struct Receiver {
+    socket: XskSocket,
+    pool: Pool,
+}
+
+impl Receiver {
+    /// On the device `ifindex` of the calling thread's namespace.
+    pub(crate) fn bind(ifindex: u32) -> Self {
+        let memory = Mapping::anonymous(CHUNK_COUNT * CHUNK_SIZE).expect("memory for a few frames");
+        let mut pool = Pool::new(Box::new(memory), CHUNK_SIZE).expect("whole chunks");
+        let config = XskConfig { fill_size: 64, rx_size: 64, ..XskConfig::default() };
+        let mut socket = XskSocket::bind(ifindex, 0, &Umem::of_pool(&pool), &config).expect("a free queue");
+        for _ in 0..CHUNK_COUNT {
+            let chunk = pool.alloc().and_then(|frame| pool.submit(frame)).expect("all chunks are free");
+            assert!(socket.fill.push(chunk.0), "the ring has room for all chunks");
+        }
+        socket.fill.publish();
+        Self { socket, pool }
     }
-    let fd = socket(AF_XDP, SOCK_RAW, 0);
-    assert!(fd >= 0, "no AF_XDP socket: {}", io::Error::last_os_error());
-    // SAFETY: the kernel just returned this descriptor, and nobody else has it.
-    unsafe { OwnedFd::from_raw_fd(fd) }
+
+    /// The next frame, if one comes in time; not more than there are chunks.
+    pub(crate) fn receive(&mut self, timeout: Duration) -> Option<Vec<u8>> {
+        let ready =
+            poll(&[(self.socket.as_fd(), Interest::READ)], Some(timeout)).expect("a socket can be polled");
+        if ready == 0 {
+            return None;
+        }
+        let descriptor = self.socket.rx.pop()?;
+        self.socket.rx.release();
+        let frame = self.pool.receive(ChunkAddr(descriptor.addr), descriptor.len as usize)?;
+        let data = frame.data().to_vec();
+        self.pool.free(frame);
+        Some(data)
+    }
+}
+
+impl AsFd for Receiver {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// Runs `check` with a program that has [`registered`] in it, and a socket on queue 0 of some device.
+pub(crate) fn beside_socket(check: impl FnOnce(&XdpProgram, Receiver) + Send) {
+    let (Some(veth), Some(program)) = (Veth::new(), load_registered()) else { return };
+    veth.left.enter(|| {
+        let receiver = Receiver::bind(veth.left.ifindex);
+        program.set_xsk(0, &receiver).expect("queue 0 has a place");
+        check(&program, receiver);
+    });
 }
