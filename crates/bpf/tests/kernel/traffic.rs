@@ -2,6 +2,7 @@
 //! the host, the host answers.
 
 use std::io::{self, Read, Write};
+use std::iter;
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
@@ -147,8 +148,9 @@ fn a_stack_that_owns_its_device_gets_arp() {
     beside_service(ModeChoice::default(), |veth, program, mut receiver| {
         program.own_device(true).expect("the setting can be written");
         send_udp(&veth.right, address("192.0.2.1:9"), b"who is there?");
-        let frame = receiver.receive(WAIT).expect("the request arrives");
-        assert_eq!(frame[12..14], [0x08, 0x06], "{frame:02x?}");
-        assert_eq!(program.counters().expect("counters can be read").total(Verdict::Pass), 0);
+        // The client's IPv6 may have something to say first.
+        let mut frames = iter::from_fn(|| receiver.receive(WAIT));
+        assert!(frames.any(|frame| frame[12..14] == [0x08, 0x06]), "no ARP request arrived");
+        assert!(program.counters().expect("counters can be read").of(Reason::OwnDevice) > 0);
     });
 }
