@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use libbpf_rs::ProgramHandle;
 use libbpf_rs::query::{LinkInfo, LinkTypeInfo};
 
-use crate::raw::{self, AttachedPrograms, LinkMode};
+use crate::raw::{self, AttachedPrograms};
 
 /// Where in the receive path the program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,6 +19,15 @@ pub enum AttachMode {
     Driver,
     /// In the network core, after it did: for drivers without XDP; slower, and AF_XDP always copies.
     Generic,
+}
+
+impl AttachMode {
+    const fn flags(self) -> u32 {
+        match self {
+            Self::Driver => libbpf_sys::XDP_FLAGS_DRV_MODE,
+            Self::Generic => libbpf_sys::XDP_FLAGS_SKB_MODE,
+        }
+    }
 }
 
 impl fmt::Display for AttachMode {
@@ -160,11 +169,7 @@ fn attach_in(
     mode: AttachMode,
     driver_refusal: Option<io::Error>,
 ) -> Result<Attachment, AttachError> {
-    let link_mode = match mode {
-        AttachMode::Driver => LinkMode::Driver,
-        AttachMode::Generic => LinkMode::Generic,
-    };
-    match raw::create_xdp_link(program, ifindex, link_mode) {
+    match raw::create_xdp_link(program, ifindex, mode.flags()) {
         Ok(link) => Ok(Attachment { link, ifindex, mode, driver_refusal }),
         Err(source) if source.kind() == io::ErrorKind::PermissionDenied => Err(AttachError::NotPermitted),
         Err(source) => {

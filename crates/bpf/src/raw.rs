@@ -11,27 +11,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// How a link attaches: `XDP_FLAGS_*` of `linux/if_link.h`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum LinkMode {
-    Driver,
-    Generic,
-}
-
-impl LinkMode {
-    const fn flags(self) -> u32 {
-        match self {
-            Self::Driver => libbpf_sys::XDP_FLAGS_DRV_MODE,
-            Self::Generic => libbpf_sys::XDP_FLAGS_SKB_MODE,
-        }
-    }
-}
-
-/// `BPF_LINK_CREATE` of an XDP program on a device of this thread's network namespace. Needs CAP_NET_ADMIN.
-pub(crate) fn create_xdp_link(program: BorrowedFd<'_>, ifindex: u32, mode: LinkMode) -> io::Result<OwnedFd> {
+/// `BPF_LINK_CREATE` of an XDP program on a device of this thread's network namespace, with `XDP_FLAGS_*` of
+/// `linux/if_link.h`. Needs CAP_NET_ADMIN.
+pub(crate) fn create_xdp_link(program: BorrowedFd<'_>, ifindex: u32, flags: u32) -> io::Result<OwnedFd> {
     let options = libbpf_sys::bpf_link_create_opts {
         sz: size_of::<libbpf_sys::bpf_link_create_opts>() as libbpf_sys::size_t,
-        flags: mode.flags(),
+        flags,
         ..Default::default()
     };
     let ifindex = to_c_int(ifindex)?;
@@ -79,12 +64,10 @@ pub(crate) fn query_xdp(ifindex: u32) -> io::Result<AttachedPrograms> {
     let ifindex = to_c_int(ifindex)?;
     // SAFETY: `answer` is initialised, states its own size and outlives the call, which keeps no pointer.
     check(unsafe { libbpf_sys::bpf_xdp_query(ifindex, 0, &mut answer) })?;
-    // With one program only, the kernel names it without its mode's own attribute on some versions.
-    let lone = |mode| if u32::from(answer.attach_mode) == mode { answer.prog_id } else { 0 };
     Ok(AttachedPrograms {
-        driver_id: answer.drv_prog_id.max(lone(libbpf_sys::XDP_ATTACHED_DRV)),
-        generic_id: answer.skb_prog_id.max(lone(libbpf_sys::XDP_ATTACHED_SKB)),
-        hardware_id: answer.hw_prog_id.max(lone(libbpf_sys::XDP_ATTACHED_HW)),
+        driver_id: answer.drv_prog_id,
+        generic_id: answer.skb_prog_id,
+        hardware_id: answer.hw_prog_id,
     })
 }
 

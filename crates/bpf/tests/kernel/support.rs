@@ -4,12 +4,11 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use tidegate_base::Duration;
+use tidegate_bpf::{LoadError, LoadOptions, Reason, Tuple, Verdict, XdpProgram};
 use tidegate_packet::{ChunkAddr, Pool};
 use tidegate_sys::event::{Interest, poll};
 use tidegate_sys::mem::Mapping;
 use tidegate_sys::xsk::{Umem, XskConfig, XskSocket};
-
-use tidegate_bpf::{LoadError, LoadOptions, Reason, Tuple, Verdict, XdpProgram};
 
 use crate::reference::Registered;
 use crate::veth::Veth;
