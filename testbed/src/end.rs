@@ -1,6 +1,8 @@
 //! One host of a testbed: its namespace, its end of the cable, and what runs there.
 
+use std::fs;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::path::Path;
 use std::process::{Command, ExitStatus, Output};
 
 use tidegate_sys::ethtool::{Ethtool, Offload};
@@ -79,6 +81,21 @@ impl End {
     /// The kernel threads that receive here.
     pub fn receive_threads(&self) -> Result<Vec<u32>, TestbedError> {
         Ok(self.netns.run(|| napi::threads(self.device()))??)
+    }
+
+    /// Pins the receive threads again: a program that loads XDP, or stops, may have made new ones.
+    pub fn settle(&self) -> Result<(), TestbedError> {
+        self.thread_receiving()
+    }
+
+    /// Sets one of the namespace's own parameters below `/proc/sys/net`, such as `ipv4/ip_local_port_range`.
+    pub fn set_parameter(&self, name: &str, value: &str) -> Result<(), TestbedError> {
+        let path = Path::new("/proc/sys/net").join(name);
+        self.netns.run(|| fs::write(&path, value))?.map_err(|source| TestbedError::File {
+            attempted: "write",
+            path: path.display().to_string(),
+            source,
+        })
     }
 
     /// Switches an offload of its device. Turning [`Offload::GenericReceive`] on makes new receive threads,

@@ -28,14 +28,14 @@ impl Side {
         }
     }
 
-    /// Its address in 10.77.1.0/24; 10.77.0.0/24 is the embedded default's.
+    /// Its address in 10.78.0.0/24; 10.77.0.0/16 is the embedded default's, which may run in here too.
     pub fn ipv4(self) -> Ipv4Addr {
-        Ipv4Addr::new(10, 77, 1, self.host())
+        Ipv4Addr::new(10, 78, 0, self.host())
     }
 
-    /// Its address in fd77:1::/64.
+    /// Its address in fd78::/64.
     pub fn ipv6(self) -> Ipv6Addr {
-        Ipv6Addr::new(0xfd77, 1, 0, 0, 0, 0, 0, self.host().into())
+        Ipv6Addr::new(0xfd78, 0, 0, 0, 0, 0, 0, self.host().into())
     }
 
     /// Both addresses, with the length of their prefix.

@@ -3,7 +3,7 @@
 //! ```text
 //!  +---- namespace: client, CPU 0 -----+        +---- namespace: server, CPU 1 -----+
 //!  |  curl, wrk, ...        client0 ===|== veth |=== server0    tidegate, nginx, .. |
-//!  |  10.77.1.1  fd77:1::1             |        |               10.77.1.2 fd77:1::2 |
+//!  |  10.78.0.1  fd78::1               |        |               10.78.0.2 fd78::2   |
 //!  |  napi/client0 thread on CPU 0     |        |  napi/server0 thread on CPU 1     |
 //!  +-----------------------------------+        +-----------------------------------+
 //! ```

@@ -12,6 +12,7 @@
 //! tenths of a percent, and [`CpuSpent::threads`] is the sum over the threads that were named. What is
 //! between them is interrupts, or somebody else who should not have been there.
 
+use std::fs;
 use std::time::{Duration, Instant};
 
 use tidegate_sys::cpu::{self, CpuTime};
@@ -39,10 +40,16 @@ pub struct CpuSpent {
 }
 
 impl CpuMeter {
-    /// Starts to measure `cpu`, and beside it `threads`: the server's and those that receive for it.
+    /// Starts to measure `cpu`, and beside it `threads`: the server's and those that receive for it. The
+    /// processor's softirq thread is counted with them.
     pub fn start(cpu: usize, threads: &[u32]) -> Result<CpuMeter, TestbedError> {
-        let timed = |&thread: &u32| Ok((thread, cpu::time_of(thread)?));
-        let threads = threads.iter().map(timed).collect::<Result<_, TestbedError>>()?;
+        let timed = |thread: u32| Ok((thread, cpu::time_of(thread)?));
+        let threads = threads
+            .iter()
+            .copied()
+            .chain(softirq_thread(cpu))
+            .map(timed)
+            .collect::<Result<_, TestbedError>>()?;
         Ok(CpuMeter { cpu, threads, began: Instant::now(), time: cpu::busy(cpu)? })
     }
 
@@ -59,4 +66,12 @@ impl CpuMeter {
             threads: self.threads.iter().map(ran).sum(),
         })
     }
+}
+
+/// The kernel thread that runs what a processor's softirqs put off.
+fn softirq_thread(cpu: usize) -> Option<u32> {
+    let name = format!("ksoftirqd/{cpu}\n");
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    numbers.find(|pid| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm == name))
 }

@@ -84,7 +84,7 @@ fn a_server_that_dies_is_quoted() {
     let mut process = bed.server().spawn(command).unwrap();
     let address = SocketAddr::from((bed.server().ipv4(), 80));
     let error = bed.await_service(&mut process, address, PATIENCE).unwrap_err().to_string();
-    assert!(error.contains("out of luck") && error.contains("10.77.1.2:80"), "{error}");
+    assert!(error.contains("out of luck") && error.contains("10.78.0.2:80"), "{error}");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn a_capture_sees_frames_as_they_were_on_the_wire() {
 fn a_capture_finds_checksums_that_a_kernel_left_unfinished() {
     let bed = Testbed::new(&Layout::unpinned()).unwrap();
     let faults = captured(&bed).faults().unwrap();
-    assert!(faults.iter().all(|fault| fault.contains("10.77.1.2 ")), "{faults:?}");
+    assert!(faults.iter().all(|fault| fault.contains("10.78.0.2 ")), "{faults:?}");
     assert!(faults.len() >= 14, "{faults:?}");
 }
 
