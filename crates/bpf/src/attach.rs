@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use libbpf_rs::ProgramHandle;
-use libbpf_rs::query::{LinkInfo, LinkTypeInfo};
+use libbpf_rs::query::{LinkInfo, LinkInfoIter, LinkTypeInfo};
 
 use crate::raw::{self, AttachedPrograms};
 
@@ -135,9 +135,29 @@ impl Attachment {
         self.link.as_fd()
     }
 
+    /// The attachment by which another process holds the program of the device; `None` where the device has
+    /// no program, or one that no link holds. Needs CAP_SYS_ADMIN.
+    pub fn of_device(ifindex: u32) -> Result<Option<Self>, AttachError> {
+        let program_id = query(ifindex)?.id();
+        let holds = |link: &LinkInfo| link.prog_id == program_id && device_of(link) == Some(ifindex);
+        let Some(link) = LinkInfoIter::default().find(|link| program_id != 0 && holds(link)) else {
+            return Ok(None);
+        };
+        let link = raw::link_of_id(link.id).map_err(|source| AttachError::Query { ifindex, source })?;
+        Self::of_link(link)
+    }
+
+    /// The name of the program that is on the device; `None` where there is none.
+    pub fn program_on(ifindex: u32) -> Result<Option<String>, AttachError> {
+        let program_id = query(ifindex)?.id();
+        Ok((program_id != 0).then(|| program_name(program_id)))
+    }
+
     /// The attachment of a link that exists; `None` where its device is gone or the program was detached.
     pub(crate) fn of_link(link: OwnedFd) -> Result<Option<Self>, AttachError> {
-        let Some(ifindex) = device_of(link.as_fd())? else {
+        let info = LinkInfo::from_fd(link.as_fd())
+            .map_err(|source| AttachError::Query { ifindex: 0, source: io::Error::other(source) })?;
+        let Some(ifindex) = device_of(&info) else {
             return Ok(None);
         };
         let mode = attached_mode(query(ifindex)?);
@@ -181,8 +201,7 @@ fn attach_in(
 }
 
 fn refuse_occupied(ifindex: u32) -> Result<(), AttachError> {
-    let attached = query(ifindex)?;
-    let program_id = attached.driver_id.max(attached.generic_id).max(attached.hardware_id);
+    let program_id = query(ifindex)?.id();
     if program_id == 0 {
         return Ok(());
     }
@@ -207,13 +226,11 @@ fn program_name(program_id: u32) -> String {
 }
 
 /// The kernel keeps a link whose device is gone, and calls its device 0.
-fn device_of(link: BorrowedFd<'_>) -> Result<Option<u32>, AttachError> {
-    let info = LinkInfo::from_fd(link)
-        .map_err(|source| AttachError::Query { ifindex: 0, source: io::Error::other(source) })?;
-    Ok(match info.info {
+fn device_of(link: &LinkInfo) -> Option<u32> {
+    match &link.info {
         LinkTypeInfo::Xdp(xdp) if xdp.ifindex != 0 => Some(xdp.ifindex),
         _ => None,
-    })
+    }
 }
 
 fn attached_mode(attached: AttachedPrograms) -> Option<AttachMode> {

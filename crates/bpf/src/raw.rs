@@ -55,6 +55,19 @@ pub(crate) struct AttachedPrograms {
     pub(crate) hardware_id: u32,
 }
 
+impl AttachedPrograms {
+    /// The program that runs, 0 where there is none: only one mode at a time does.
+    pub(crate) fn id(&self) -> u32 {
+        self.driver_id.max(self.generic_id).max(self.hardware_id)
+    }
+}
+
+/// `BPF_LINK_GET_FD_BY_ID`: a descriptor of a link that another process may hold. Needs CAP_SYS_ADMIN.
+pub(crate) fn link_of_id(id: u32) -> io::Result<OwnedFd> {
+    // SAFETY: a number goes in, a new descriptor or an error comes out.
+    to_owned_fd(unsafe { libbpf_sys::bpf_link_get_fd_by_id(id) })
+}
+
 /// Asks rtnetlink which XDP programs are on a device of this thread's network namespace.
 pub(crate) fn query_xdp(ifindex: u32) -> io::Result<AttachedPrograms> {
     let mut answer = libbpf_sys::bpf_xdp_query_opts {

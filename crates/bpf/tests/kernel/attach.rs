@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use libbpf_rs::query::{LinkInfoIter, ProgInfoIter};
-use tidegate_bpf::{AttachError, AttachMode, ModeChoice};
+use tidegate_bpf::{AttachError, AttachMode, Attachment, ModeChoice};
 
 use crate::support::load;
 use crate::veth::Veth;
@@ -85,6 +85,27 @@ fn a_device_of_another_namespace_is_not_found() {
     veth.left.enter(|| {
         let refused = program.attach(9999, ModeChoice::default()).expect_err("there is no such device");
         assert!(matches!(refused, AttachError::NoDevice { ifindex: 9999 }), "{refused}");
+    });
+}
+
+#[test]
+fn the_program_of_a_device_is_found_and_taken_off_though_another_holds_it() {
+    let (Some(veth), Some(program), Some(other)) = (Veth::new(), load(), load()) else { return };
+    let (left, right) = (&veth.left, &veth.right);
+    assert_eq!(left.ifindex, right.ifindex, "numbers of devices are a namespace's own");
+    let _elsewhere = right.enter(|| other.attach(right.ifindex, ModeChoice::default())).expect("free");
+    left.enter(|| {
+        assert_eq!(Attachment::program_on(left.ifindex).expect("a device can be asked"), None);
+        assert!(Attachment::of_device(left.ifindex).expect("a device can be asked").is_none());
+
+        let held = program.attach(left.ifindex, ModeChoice::default()).expect("a free device");
+        let name = Attachment::program_on(left.ifindex).expect("a device can be asked");
+        assert_eq!(name.as_deref(), Some("tidegate"));
+        let found = Attachment::of_device(left.ifindex).expect("a device can be asked").expect("a link");
+        assert_eq!(found.ifindex(), held.ifindex());
+        assert_eq!(found.link_id().expect("a live link"), held.link_id().expect("a live link"));
+        found.detach().expect("the program can be taken off");
+        assert_eq!(Attachment::program_on(left.ifindex).expect("a device can be asked"), None);
     });
 }
 
