@@ -9,10 +9,12 @@
 //! | `tcp_write`       | [`Conn::write`], then [`Service::fetch`]        |
 //! | `tcp_close`       | [`Conn::close`]                                 |
 
+use crate::flow::FlowKey;
 use crate::send_queue::SendQueue;
 use std::net::SocketAddr;
 use tidegate_base::{Duration, Instant, Sum};
 use tidegate_packet::{Frame, Pool};
+use tidegate_tcp::Closed;
 
 /// A connection of one stack. A number that is used again has another generation, so a stale one is
 /// never mistaken for a new connection.
@@ -20,21 +22,6 @@ use tidegate_packet::{Frame, Pool};
 pub struct ConnId {
     pub(crate) index: u32,
     pub(crate) generation: u32,
-}
-
-/// How a connection ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Closed {
-    /// Both sides closed and everything was delivered.
-    Finished,
-    /// The peer reset it.
-    Reset,
-    /// The peer stopped answering.
-    TimedOut,
-    /// This side aborted it.
-    Aborted,
-    /// The peer refused it.
-    Refused,
 }
 
 /// Payload ready to be sent: a frame whose data is exactly the bytes asked for, and their sum as
@@ -144,8 +131,7 @@ pub(crate) struct Actions {
 pub struct Conn<'a, S: Service> {
     pub(crate) id: ConnId,
     pub(crate) now: Instant,
-    pub(crate) peer: SocketAddr,
-    pub(crate) local: SocketAddr,
+    pub(crate) key: FlowKey,
     pub(crate) state: &'a mut S::State,
     pub(crate) queue: &'a mut SendQueue<S::Response>,
     pub(crate) actions: &'a mut Actions,
@@ -163,13 +149,13 @@ impl<S: Service> Conn<'_, S> {
     }
 
     /// The other end.
-    pub const fn peer(&self) -> SocketAddr {
-        self.peer
+    pub fn peer(&self) -> SocketAddr {
+        self.key.peer()
     }
 
     /// This end.
-    pub const fn local(&self) -> SocketAddr {
-        self.local
+    pub fn local(&self) -> SocketAddr {
+        self.key.here()
     }
 
     /// What the service remembers of the connection.

@@ -1,0 +1,354 @@
+//! The host: frames in, by header, to whoever they are for; timers; counters.
+//!
+//! ```text
+//!   on_frame -> link -> ARP ------------------------------> host
+//!                    -> IP  -> ICMP ----------------------> host, path news -> tcp
+//!                           -> UDP  -> Service::on_datagram
+//!                           -> TCP  -> connection | TIME-WAIT | listener   (tcp_in)
+//!                                        -> Service callbacks -> what can be sent now (tcp_out)
+//!   poll     -> timers, wake-ups, connections that waited for room
+//! ```
+
+use crate::egress::Egress;
+use crate::flow::FlowKey;
+use crate::host::{self, Host, PathNews};
+use crate::interface::Interface;
+use crate::link::{self, Link};
+use crate::service::{ConnId, Service};
+use crate::table::Table;
+use crate::time_wait::TimeWaitTable;
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+use tidegate_base::{DropCounters, DropReason, FlowHasher, HashKey, Instant, Rng, Sum, Wheel};
+use tidegate_packet::Frame;
+use tidegate_tcp::{Config, CookieJar, IsnSource};
+use tidegate_wire::icmp::IcmpError;
+use tidegate_wire::{EtherType, FlowAddr, IpRepr, MacAddr, Protocol, WireError, ipv4, udp};
+
+/// Secrets that the caller drew at random: nobody outside may guess them.
+pub struct Secrets {
+    /// For initial sequence numbers (RFC 6528).
+    pub isn: HashKey,
+    /// For SYN cookies.
+    pub cookie: HashKey,
+    /// For the flow table and for ephemeral ports.
+    pub flow: u64,
+}
+
+/// How many connections there may be.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Connections in all, half-open ones included.
+    pub connection_count_max: usize,
+    /// Half-open connections a listener; beyond it a SYN is answered by a cookie.
+    pub backlog_len: usize,
+    /// Connections remembered in TIME-WAIT.
+    pub time_wait_count_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { connection_count_max: 1 << 20, backlog_len: 1024, time_wait_count_max: 1 << 16 }
+    }
+}
+
+/// What a stack did so far, and how many connections it has.
+#[derive(Clone, Default, Debug)]
+pub struct StackCounters {
+    /// Connections there are now, half-open ones included.
+    pub connection_count: u64,
+    /// Connections whose handshake is not complete.
+    pub half_open_count: u64,
+    /// Connections in TIME-WAIT.
+    pub time_wait_count: u64,
+    /// Handshakes completed as a server.
+    pub accepted_count: u64,
+    /// Connections opened as a client.
+    pub connected_count: u64,
+    /// Connections that ended well.
+    pub finished_count: u64,
+    /// Connections that the peer reset or refused.
+    pub reset_count: u64,
+    /// Connections given up because the peer fell silent.
+    pub timed_out_count: u64,
+    /// Connections that this side aborted.
+    pub aborted_count: u64,
+    /// SYNs answered by a cookie.
+    pub cookie_sent_count: u64,
+    /// Cookies that came back right.
+    pub cookie_accepted_count: u64,
+    /// Segments received.
+    pub rx_segment_count: u64,
+    /// Segments sent.
+    pub tx_segment_count: u64,
+    /// How often a connection found no room to send.
+    pub tx_wait_count: u64,
+}
+
+/// What a flow needs to be listened for.
+pub(crate) struct Listener {
+    pub(crate) addr: Option<FlowAddr>,
+    pub(crate) port: u16,
+    pub(crate) profile: u16,
+    pub(crate) half_open_count: usize,
+}
+
+/// A host for one service.
+pub struct Stack<S: Service> {
+    pub(crate) service: S,
+    pub(crate) host: Host,
+    pub(crate) listeners: Vec<Listener>,
+    /// TCP settings, for IPv4 and for IPv6.
+    pub(crate) profiles: Vec<[Config; 2]>,
+    pub(crate) limits: Limits,
+    pub(crate) table: Table<S>,
+    pub(crate) time_waits: TimeWaitTable,
+    pub(crate) wheel: Wheel,
+    /// Connections that wait for room in the transmit ring, in order.
+    pub(crate) waiting: VecDeque<u32>,
+    pub(crate) due: Vec<u32>,
+    pub(crate) isn: IsnSource,
+    pub(crate) cookies: CookieJar,
+    pub(crate) rng: Rng,
+    pub(crate) drops: DropCounters,
+    pub(crate) counters: StackCounters,
+    reply: Vec<u8>,
+}
+
+impl<S: Service> Stack<S> {
+    /// A stack at `interface` for `service`. `config` is the TCP profile of listeners and clients; its
+    /// MSS is set from the interface.
+    pub fn new(
+        now: Instant,
+        interface: Interface,
+        config: Config,
+        limits: Limits,
+        secrets: &Secrets,
+        service: S,
+    ) -> Self {
+        let hasher = FlowHasher::new(secrets.flow);
+        let mut stack = Self {
+            service,
+            host: Host::new(interface),
+            listeners: Vec::new(),
+            profiles: Vec::new(),
+            limits,
+            table: Table::new(hasher),
+            time_waits: TimeWaitTable::new(hasher, limits.time_wait_count_max),
+            wheel: Wheel::new(now),
+            waiting: VecDeque::new(),
+            due: Vec::new(),
+            isn: IsnSource::new(secrets.isn),
+            cookies: CookieJar::new(secrets.cookie),
+            rng: Rng::new(secrets.flow),
+            drops: DropCounters::new(),
+            counters: StackCounters::default(),
+            reply: Vec::new(),
+        };
+        stack.add_profile(config);
+        stack
+    }
+
+    /// Adds a TCP profile for [`Stack::listen_with`] and returns its number. Number zero is the one
+    /// that the stack was made with.
+    pub fn add_profile(&mut self, config: Config) -> u16 {
+        let mss = |addr: IpAddr| self.host.interface.mss_for(addr.into());
+        let v4 = mss(IpAddr::from([0u8; 4]));
+        let v6 = mss(IpAddr::from([0u8; 16]));
+        self.profiles.push([Config { mss: v4, ..config.clone() }, Config { mss: v6, ..config }]);
+        (self.profiles.len() - 1) as u16
+    }
+
+    /// Accepts connections to `port` at `addr`, or at every address of the interface.
+    pub fn listen(&mut self, addr: Option<IpAddr>, port: u16) {
+        self.listen_with(addr, port, 0);
+    }
+
+    /// The same under another TCP profile.
+    pub fn listen_with(&mut self, addr: Option<IpAddr>, port: u16, profile: u16) {
+        let addr = addr.map(FlowAddr::from);
+        self.listeners.push(Listener { addr, port, profile, half_open_count: 0 });
+    }
+
+    /// Accepts no more connections; those there are go on.
+    pub fn stop_listening(&mut self) {
+        self.listeners.clear();
+    }
+
+    /// The service.
+    pub const fn service(&self) -> &S {
+        &self.service
+    }
+
+    /// The service, to change.
+    pub fn service_mut(&mut self) -> &mut S {
+        &mut self.service
+    }
+
+    /// Records the link address of a neighbour that connections will be opened to.
+    pub fn set_neighbour(&mut self, addr: IpAddr, mac: MacAddr) {
+        self.host.neighbours.set(addr.into(), mac);
+    }
+
+    /// What it did so far.
+    pub fn counters(&self) -> StackCounters {
+        StackCounters {
+            connection_count: self.table.len() as u64,
+            half_open_count: self.listeners.iter().map(|l| l.half_open_count as u64).sum(),
+            time_wait_count: self.time_waits.len() as u64,
+            ..self.counters.clone()
+        }
+    }
+
+    /// Packets not served, by reason.
+    pub const fn drops(&self) -> &DropCounters {
+        &self.drops
+    }
+
+    /// Takes a received frame; it is back in the pool when this returns.
+    #[inline]
+    pub fn on_frame(&mut self, now: Instant, frame: Frame, out: &mut dyn Egress) {
+        if let Err(reason) = self.receive(now, frame.data(), out) {
+            self.drops.count(reason);
+        }
+        out.pool().free(frame);
+    }
+
+    fn receive(&mut self, now: Instant, frame: &[u8], out: &mut dyn Egress) -> Result<(), DropReason> {
+        let header = link::parse(frame).map_err(drop_reason)?;
+        if header.dst != self.host.interface.mac() && !header.dst.is_group() {
+            return Err(DropReason::NotOurMac);
+        }
+        let body = &frame[header.len..];
+        match header.kind {
+            EtherType::Arp => self.host.on_arp(header.link, body, out),
+            EtherType::Ipv4 => {
+                check_ipv4(body)?;
+                self.on_ip(now, header.link, body, out)
+            }
+            EtherType::Ipv6 => self.on_ip(now, header.link, body, out),
+            _ => Err(DropReason::UnknownProtocol),
+        }
+    }
+
+    fn on_ip(
+        &mut self,
+        now: Instant,
+        link: Link,
+        packet: &[u8],
+        out: &mut dyn Egress,
+    ) -> Result<(), DropReason> {
+        let (ip, body) = IpRepr::parse(packet).map_err(drop_reason)?;
+        match ip.protocol {
+            Protocol::Tcp => {
+                self.check_ends(&ip)?;
+                self.on_tcp(now, link, &ip, body, out)
+            }
+            Protocol::Icmp | Protocol::Icmpv6 => {
+                let news = self.host.on_icmp(link, &ip, body, out)?;
+                news.map_or(Ok(()), |news| self.on_path_news(now, &news, out))
+            }
+            Protocol::Udp => {
+                self.check_ends(&ip)?;
+                self.on_udp(now, link, &ip, packet, body, out)
+            }
+            Protocol::Other(_) => Err(DropReason::UnknownProtocol),
+        }
+    }
+
+    /// RFC 1122 section 3.2.1.3: only to us, and only from where an answer can go.
+    fn check_ends(&self, ip: &IpRepr) -> Result<(), DropReason> {
+        if !self.host.interface.has(ip.dst) {
+            return Err(DropReason::NotOurAddress);
+        }
+        if !ip.src.is_valid_source() || self.host.interface.has(ip.src) {
+            return Err(DropReason::MartianSource);
+        }
+        Ok(())
+    }
+
+    fn on_path_news(
+        &mut self,
+        now: Instant,
+        news: &PathNews,
+        out: &mut dyn Egress,
+    ) -> Result<(), DropReason> {
+        let flow = &news.flow;
+        let key = FlowKey {
+            remote: flow.dst,
+            local: flow.src,
+            remote_port: flow.dst_port,
+            local_port: flow.src_port,
+        };
+        let index = self.table.find(&key).filter(|_| flow.protocol == Protocol::Tcp);
+        let index = index.ok_or(DropReason::NoListener)?;
+        match news.error {
+            IcmpError::PacketTooBig { mtu } => self.on_path_mtu(now, index, flow.seq, mtu, out),
+            IcmpError::PortUnreachable | IcmpError::Unreachable => {
+                self.on_unreachable(now, index, flow.seq, out);
+            }
+        }
+        Ok(())
+    }
+
+    fn on_udp(
+        &mut self,
+        now: Instant,
+        link: Link,
+        ip: &IpRepr,
+        packet: &[u8],
+        body: &[u8],
+        out: &mut dyn Egress,
+    ) -> Result<(), DropReason> {
+        let (header, data) = udp::UdpHeader::parse(body).map_err(drop_reason)?;
+        if !header.checksum_ok(ip, body) {
+            return Err(DropReason::BadChecksum);
+        }
+        let peer = SocketAddr::new(ip.src.into(), header.src_port());
+        let local = SocketAddr::new(ip.dst.into(), header.dst_port());
+        self.reply.clear();
+        if !self.service.on_datagram(peer, local, data, &mut self.reply) {
+            return self.host.refuse_port(now, link, ip, packet, out);
+        }
+        if self.reply.is_empty() {
+            return Ok(());
+        }
+        let (reply, answer) = (&self.reply, host::answer_to(ip));
+        let len = udp::HEADER_LEN + reply.len();
+        host::send_ip(&self.host.interface, link, &answer, len, out, |datagram| {
+            let (head, tail) = datagram.split_at_mut(udp::HEADER_LEN);
+            tail.copy_from_slice(reply);
+            udp::UdpHeader::emit(&answer, local.port(), peer.port(), reply.len(), Sum::of(reply), head);
+        })
+    }
+
+    /// Has [`Service::on_wake`] called for every connection that the service let in, so that it can
+    /// close those that have nothing under way.
+    pub fn wake_all(&mut self, now: Instant, out: &mut dyn Egress) {
+        let accepted = |index: &u32| self.table.slot(*index).is_some_and(|slot| slot.is_accepted);
+        let indices: Vec<u32> = self.table.indices().filter(accepted).collect();
+        for index in indices {
+            self.call_service(now, index, out, |service, conn| service.on_wake(conn));
+        }
+    }
+
+    /// Lets a connection's service act on it outside a callback. False if it is gone.
+    pub fn wake(&mut self, now: Instant, id: ConnId, out: &mut dyn Egress) -> bool {
+        let Some(index) = self.table.locate(id) else { return false };
+        self.call_service(now, index, out, |service, conn| service.on_wake(conn));
+        true
+    }
+}
+
+fn check_ipv4(packet: &[u8]) -> Result<(), DropReason> {
+    let (header, _) = ipv4::Ipv4Header::parse(packet).map_err(drop_reason)?;
+    if header.checksum_ok(packet) { Ok(()) } else { Err(DropReason::BadChecksum) }
+}
+
+pub(crate) fn drop_reason(error: WireError) -> DropReason {
+    match error {
+        WireError::Truncated | WireError::Malformed => DropReason::Malformed,
+        WireError::Fragment => DropReason::Fragment,
+        WireError::Unsupported => DropReason::UnknownProtocol,
+    }
+}

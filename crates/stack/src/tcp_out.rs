@@ -1,0 +1,305 @@
+//! Segments out: what a connection may send now, with its payload fetched and its headers pushed in
+//! front; and the clients' way to open connections.
+//!
+//! ```text
+//!   Service::fetch --> [ headroom | payload ]            a ready frame, its payload's sum known
+//!                   [ eth | ip | tcp | payload ]         headers pushed right-aligned before it
+//! ```
+
+use crate::egress::Egress;
+use crate::flow::FlowKey;
+use crate::host::HOP_LIMIT;
+use crate::interface::Interface;
+use crate::link::Link;
+use crate::send_queue::SendQueue;
+use crate::service::{ConnId, FetchError, Payload, Service};
+use crate::stack::Stack;
+use crate::table::{Reach, Slot};
+use crate::tcp_in::{family, fresh_slot};
+use std::net::SocketAddr;
+use tidegate_base::{DropReason, Duration, Instant, Sum};
+use tidegate_packet::{Frame, Pool};
+use tidegate_tcp::{Closed, Connection, Outgoing};
+use tidegate_wire::{EtherType, IpRepr, Protocol};
+
+/// Times that a neighbour is asked for before a connection to it is given up (RFC 4861 section 10).
+const SOLICIT_COUNT_MAX: u8 = 3;
+/// Time between two such questions.
+const SOLICIT_INTERVAL: Duration = Duration::from_secs(1);
+/// The ports that clients' connections come from (RFC 6335 section 6).
+const EPHEMERAL_PORTS: std::ops::RangeInclusive<u16> = 49152..=65535;
+/// Frames left in the pool for what is more urgent than data: acknowledgements, resets, ARP.
+const RESERVE_COUNT: usize = 4;
+
+/// Why a connection could not be opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ConnectError {
+    /// This stack has no address of the peer's family.
+    NoAddress,
+    /// All ephemeral ports to that peer are taken.
+    NoPort,
+    /// The limit on connections is reached.
+    ConnectionLimit,
+}
+
+impl std::fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::NoAddress => "no address of the peer's family at this interface: give it one",
+            Self::NoPort => "all ephemeral ports to this peer are taken: close some connections",
+            Self::ConnectionLimit => "the limit on connections is reached: raise it or close some",
+        })
+    }
+}
+
+impl std::error::Error for ConnectError {}
+
+impl<S: Service> Stack<S> {
+    /// Opens a connection to `remote`, on this link; [`Service::on_open`] or
+    /// [`Service::on_closed`] tells how it went.
+    pub fn connect(
+        &mut self,
+        now: Instant,
+        remote: SocketAddr,
+        state: S::State,
+        out: &mut dyn Egress,
+    ) -> Result<ConnId, ConnectError> {
+        if self.table.len() >= self.limits.connection_count_max {
+            return Err(ConnectError::ConnectionLimit);
+        }
+        let key = self.new_flow(remote)?;
+        let config = &self.profiles[0][family(key.remote)];
+        let tcb = Connection::connect(now, config, self.isn.isn(now, &key));
+        let reach = match self.host.neighbours.find(key.remote) {
+            Some(peer) => Reach::At(Link { peer, vlan: None }),
+            None => Reach::Resolving { tries: 0, next: now },
+        };
+        let slot = Slot { state, is_client: true, is_accepted: true, ..fresh_slot(key, tcb, reach, 0) };
+        let index = self.table.insert(slot);
+        self.transmit(now, index, out);
+        Ok(self.table.id(index))
+    }
+
+    fn new_flow(&mut self, remote: SocketAddr) -> Result<FlowKey, ConnectError> {
+        let remote_addr = remote.ip().into();
+        let same_family = |a: &&tidegate_wire::FlowAddr| a.is_ipv4() == remote.is_ipv4();
+        let local =
+            *self.host.interface.addresses().iter().find(same_family).ok_or(ConnectError::NoAddress)?;
+        let port_count = EPHEMERAL_PORTS.len() as u64;
+        let first = self.rng.below(port_count);
+        let flow = |n: u64| FlowKey {
+            remote: remote_addr,
+            local,
+            remote_port: remote.port(),
+            local_port: EPHEMERAL_PORTS.start() + ((first + n) % port_count) as u16,
+        };
+        let is_free = |key: &FlowKey| self.table.find(key).is_none();
+        let free = (0..port_count).map(flow).find(is_free);
+        let key = free.ok_or(ConnectError::NoPort)?;
+        self.time_waits.remove(&key);
+        Ok(key)
+    }
+
+    /// Sends what connection `index` may send now, as far as there is room; then sets its timer.
+    #[inline]
+    pub(crate) fn transmit(&mut self, now: Instant, index: u32, out: &mut dyn Egress) {
+        let Some(slot) = self.table.slot_mut(index) else { return };
+        let Reach::At(link) = slot.reach else { return self.resolve(now, index, out) };
+        let config = &self.profiles[usize::from(slot.profile)][family(slot.key.remote)];
+        let mut gone = false;
+        loop {
+            if out.room() == 0 || out.pool().free_count() < RESERVE_COUNT {
+                if !slot.is_waiting {
+                    slot.is_waiting = true;
+                    self.counters.tx_wait_count += 1;
+                    self.waiting.push_back(index);
+                }
+                break;
+            }
+            let queue = &slot.queue;
+            let next = slot.tcb.poll_transmit(now, config, &mut |offset, max| cut::<S>(queue, offset, max));
+            let Some(segment) = next else { break };
+            match payload_of(&mut self.service, &slot.queue, &segment, out.pool()) {
+                Ok(payload) => {
+                    let frame = wrap(&self.host.interface, &link, &slot.key, &segment, payload);
+                    self.counters.tx_segment_count += 1;
+                    out.send(frame);
+                }
+                // The segment counts as lost on the way; it is fetched again when it is missed.
+                Err(FetchError::NoFrame) => self.drops.count(DropReason::NoFrame),
+                Err(FetchError::Gone) if !gone => {
+                    gone = true;
+                    slot.tcb.abort();
+                }
+                Err(FetchError::Gone) => break,
+            }
+        }
+        if gone {
+            return self.bury(now, index, Closed::Aborted);
+        }
+        self.arm(index);
+    }
+
+    /// Asks for the peer's link address, or gives up.
+    fn resolve(&mut self, now: Instant, index: u32, out: &mut dyn Egress) {
+        let Some(slot) = self.table.slot_mut(index) else { return };
+        let Reach::Resolving { tries, next } = slot.reach else { return };
+        if let Some(peer) = self.host.neighbours.find(slot.key.remote) {
+            slot.reach = Reach::At(Link { peer, vlan: None });
+            return self.transmit(now, index, out);
+        }
+        if now < next {
+            return;
+        }
+        if tries == SOLICIT_COUNT_MAX {
+            self.drops.count(DropReason::NoNeighbour);
+            return self.bury(now, index, Closed::TimedOut);
+        }
+        slot.reach = Reach::Resolving { tries: tries + 1, next: now + SOLICIT_INTERVAL };
+        let (local, remote) = (slot.key.local, slot.key.remote);
+        let first = self.host.neighbours.wait_for(remote, index);
+        if (first || tries > 0)
+            && let Err(reason) = self.host.solicit(local, remote, out)
+        {
+            self.drops.count(reason);
+        }
+        self.arm(index);
+    }
+
+    /// Moves the wheel's timer for `index` forward if something is due earlier. A timer that fires
+    /// too early is found out by [`Stack::poll`] and costs less than moving it back each time.
+    #[inline]
+    fn arm(&mut self, index: u32) {
+        let Some(slot) = self.table.slot_mut(index) else { return };
+        let due = slot.next_due();
+        if due < slot.armed_at {
+            slot.armed_at = due;
+            self.wheel.arm(index, due);
+        }
+    }
+
+    /// Timers, wake-ups, and connections that waited for room. Call it once a round.
+    pub fn poll(&mut self, now: Instant, out: &mut dyn Egress) {
+        self.time_waits.expire(now);
+        self.run_timers(now, out);
+        while let Some(id) = self.service.poll_wake(now) {
+            self.wake(now, id, out);
+        }
+        while let Some(index) = self.host.neighbours.poll_ready() {
+            self.transmit(now, index, out);
+        }
+        self.resume_waiting(now, out);
+    }
+
+    /// When [`Stack::poll`] has something to do even if no frame arrives.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        if !self.waiting.is_empty() {
+            return Some(Instant::ZERO);
+        }
+        let times = [self.wheel.next_deadline(), self.time_waits.next_deadline()];
+        times.into_iter().flatten().min()
+    }
+
+    fn run_timers(&mut self, now: Instant, out: &mut dyn Egress) {
+        let mut due = std::mem::take(&mut self.due);
+        self.wheel.expire(now, &mut |index| due.push(index));
+        for index in due.drain(..) {
+            self.on_due(now, index, out);
+        }
+        self.due = due;
+    }
+
+    fn on_due(&mut self, now: Instant, index: u32, out: &mut dyn Egress) {
+        let Some(slot) = self.table.slot_mut(index) else { return };
+        slot.armed_at = Instant::FAR_FUTURE;
+        let (tcp_due, service_due) = (slot.tcb.deadline() <= now, slot.service_deadline <= now);
+        if service_due {
+            slot.service_deadline = Instant::FAR_FUTURE;
+        }
+        if tcp_due {
+            let config = &self.profiles[usize::from(slot.profile)][family(slot.key.remote)];
+            let outcome = slot.tcb.on_timer(now, config);
+            self.settle(now, index, &outcome, crate::service::Actions::default(), out);
+        }
+        if service_due {
+            self.call_service(now, index, out, |service, conn| service.on_timer(conn));
+        }
+        if !tcp_due && !service_due {
+            self.transmit(now, index, out);
+        }
+    }
+
+    fn resume_waiting(&mut self, now: Instant, out: &mut dyn Egress) {
+        for _ in 0..self.waiting.len() {
+            if out.room() == 0 {
+                return;
+            }
+            let Some(index) = self.waiting.pop_front() else { return };
+            if let Some(slot) = self.table.slot_mut(index) {
+                slot.is_waiting = false;
+                self.transmit(now, index, out);
+            }
+        }
+    }
+}
+
+impl<S: Service> Slot<S> {
+    fn next_due(&self) -> Instant {
+        let resolving = match self.reach {
+            Reach::At(_) => Instant::FAR_FUTURE,
+            Reach::Resolving { next, .. } => next,
+        };
+        self.tcb.deadline().min(self.service_deadline).min(resolving)
+    }
+}
+
+/// How long a segment from `offset` may be: within one response, as its service cuts it.
+#[inline]
+fn cut<S: Service>(queue: &SendQueue<S::Response>, offset: u64, max: usize) -> usize {
+    let Some(entry) = queue.find(offset) else { return max };
+    let left = usize::try_from(entry.end - offset).unwrap_or(usize::MAX);
+    let max = max.min(left).max(1);
+    S::segment_len(&entry.response, offset - entry.start, max).clamp(1, max)
+}
+
+/// The frame that a segment's headers go before.
+#[inline]
+fn payload_of<S: Service>(
+    service: &mut S,
+    queue: &SendQueue<S::Response>,
+    segment: &Outgoing,
+    pool: &mut Pool,
+) -> Result<Payload, FetchError> {
+    if segment.payload_len == 0 {
+        let frame = pool.alloc().ok_or(FetchError::NoFrame)?;
+        return Ok(Payload { frame, sum: Sum::ZERO });
+    }
+    let entry = queue.find(segment.offset).ok_or(FetchError::Gone)?;
+    service.fetch(&entry.response, segment.offset - entry.start, segment.payload_len, pool)
+}
+
+/// Pushes TCP, IP and link header before the payload. The headroom of a fresh frame holds them all
+/// (14 + 4 + 40 + 60 of 256 bytes).
+#[inline]
+fn wrap(interface: &Interface, link: &Link, key: &FlowKey, segment: &Outgoing, payload: Payload) -> Frame {
+    let Payload { mut frame, sum } = payload;
+    let repr = tidegate_wire::TcpRepr { src_port: key.local_port, dst_port: key.remote_port, ..segment.repr };
+    let ip = IpRepr {
+        src: key.local,
+        dst: key.remote,
+        protocol: Protocol::Tcp,
+        hop_limit: HOP_LIMIT,
+        ecn: segment.ecn,
+    };
+    let header_len = repr.header_len();
+    let segment_len = header_len + frame.len();
+    if let Some(header) = frame.push_front(header_len) {
+        repr.emit(ip.pseudo_header_sum(segment_len) + sum, header);
+    }
+    if let Some(header) = frame.push_front(ip.header_len()) {
+        ip.emit(segment_len, header);
+    }
+    let kind = if key.remote.is_ipv4() { EtherType::Ipv4 } else { EtherType::Ipv6 };
+    link.push_header(&mut frame, interface.mac(), kind);
+    frame
+}
