@@ -1,7 +1,7 @@
 //! The web server: HTTP/1.1 over prepackaged responses.
 //!
 //! ```text
-//!   bytes --request--> Request --target--> path --plan--> what to answer --head--> a ready response
+//!   bytes --request--> Request --target--> name --plan--> what to answer --head--> a ready response
 //!     \------------------------------ memo (same bytes, same answer) ----------------^
 //! ```
 //!
@@ -9,9 +9,12 @@
 //! out the same way. Files are read by `content`, packets are made by `stack`.
 #![forbid(unsafe_code)]
 
+pub mod config;
 pub mod field;
+pub mod glob;
 pub mod request;
 mod status;
 pub mod target;
 
+pub use config::Config;
 pub use status::Status;

@@ -115,7 +115,8 @@ fn parts(text: &str, len: u64) -> Option<Vec<(u64, u64)>> {
 
 #[test]
 fn ranges() {
-    let cases: [(&str, Option<&[(u64, u64)]>); 24] = [
+    type Case = (&'static str, Option<&'static [(u64, u64)]>);
+    let cases: [Case; 24] = [
         ("bytes=0-0", Some(&[(0, 1)])),
         ("bytes=0-", Some(&[(0, 100)])),
         ("BYTES=5-9", Some(&[(5, 10)])),
