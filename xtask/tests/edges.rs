@@ -10,7 +10,7 @@ const ALLOWED: [(&str, &[&str]); 16] = [
     ("base", &[]),
     ("wire", &["base"]),
     ("packet", &["base"]),
-    ("sys", &["base"]),
+    ("sys", &["base", "packet"]),
     ("bpf", &["sys"]),
     ("tcp", &["base", "wire"]),
     ("port", &["base", "packet", "sys", "bpf"]),

@@ -4,7 +4,27 @@
 //! this process). It knows nothing of what the frames hold. Its transmit ring is the only output
 //! queue there is, so it says how much room it has ([`Port::tx_room`]) and nobody builds a frame that
 //! would be dropped.
+//!
+//! | port | the device | for |
+//! |---|---|---|
+//! | [`AfXdpPort`] | a NIC's queue, over AF_XDP | serving |
+//! | [`TapPort`] | the kernel's stack, over a TAP device | machines without AF_XDP |
+//! | [`joined_by_copy`], [`joined_by_move`] | another port of this process | tests, benches, workers that meet |
+//! | [`PcapPort`], [`CapturedPort`] | capture files | replay, recording |
+//!
+//! Invariants of every port: frames keep their order; a frame that is taken from a batch is sent, or freed
+//! and counted as dropped; `rx` never puts more into a batch than it has room for; nothing blocks.
 #![forbid(unsafe_code)]
+
+mod af_xdp;
+mod memory;
+mod pcap;
+mod tap;
+
+pub use af_xdp::{AfXdpError, AfXdpPort};
+pub use memory::{CopyPort, MovePort, joined_by_copy, joined_by_move};
+pub use pcap::{Capture, CaptureError, CapturedPort, PcapPort, Replay};
+pub use tap::TapPort;
 
 use std::os::fd::BorrowedFd;
 use tidegate_packet::{Batch, Pool};

@@ -58,7 +58,7 @@ pub struct Descriptor {
 pub enum Wake {
     /// The kernel has taken what it was shown, or is about to.
     Done,
-    /// The kernel took a part (copy mode sends 32 frames a call) or had no room: wake it again.
+    /// The kernel took a part (copy mode has a limit a call) or had no room: wake it again.
     TryAgain,
     /// The device is down or gone.
     DeviceGone,
@@ -96,6 +96,8 @@ pub struct XskSocket {
     socket: Arc<OwnedFd>,
     umem: Umem,
     mode: DriverMode,
+    /// Without it the kernel says on no ring whether it must be woken: it always must be, for sending.
+    need_wakeup: bool,
     busy_poll: bool,
     syscall_count: u64,
 }
@@ -125,12 +127,14 @@ impl XskSocket {
         bound.map_rings(umem, config)
     }
 
-    /// Tells the kernel to send what was published on [`tx`](Self::tx), if it asks to be told.
+    /// Tells the kernel to send what was published on [`tx`](Self::tx); without a system call where the
+    /// kernel says that it looks by itself.
     ///
-    /// In copy mode the system call does the sending. Source: af_xdp.rst, "XDP_USE_NEED_WAKEUP bind flag".
+    /// In copy mode the call does the sending. Source: af_xdp.rst, "XDP_USE_NEED_WAKEUP bind flag".
     #[inline]
     pub fn wake_tx(&mut self) -> Wake {
-        if self.busy_poll || self.tx.memory().needs_wakeup() { self.kick_tx() } else { Wake::Done }
+        let asked = !self.need_wakeup || self.busy_poll || self.tx.memory().needs_wakeup();
+        if asked { self.kick_tx() } else { Wake::Done }
     }
 
     fn kick_tx(&mut self) -> Wake {
@@ -215,6 +219,9 @@ fn failed(attempted: &'static str) -> impl Fn(io::Error) -> Failure {
     move |source| Failure { attempted, source }
 }
 
+/// linux/if_xdp.h.
+const XDP_MAX_TX_SKB_BUDGET: i32 = 9;
+
 /// A socket whose rings have their sizes.
 struct Unbound(OwnedFd);
 
@@ -231,6 +238,8 @@ impl Unbound {
             set_option(fd.as_fd(), libc::SOL_XDP, ring.size_option, &size)
                 .map_err(failed("size the rings"))?;
         }
+        // Linux 6.17: one call sends a full ring instead of 32 frames. Older kernels need more calls.
+        let _ = set_option(fd.as_fd(), libc::SOL_XDP, XDP_MAX_TX_SKB_BUDGET, &config.tx_size);
         if let Some(busy_poll) = config.busy_poll {
             set_busy_poll(fd.as_fd(), busy_poll).map_err(failed("set busy polling"))?;
         }
@@ -318,6 +327,7 @@ impl Bound {
             socket: self.0,
             umem: umem.clone(),
             mode,
+            need_wakeup: config.need_wakeup,
             busy_poll: config.busy_poll.is_some(),
             syscall_count: 0,
         })
