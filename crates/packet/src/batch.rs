@@ -7,66 +7,82 @@ use arrayvec::ArrayVec;
 pub const BATCH_LEN_MAX: usize = 32;
 
 /// Frames moved, never copied, in order.
-#[derive(Default)]
-pub struct Batch(ArrayVec<Frame, BATCH_LEN_MAX>);
+pub struct Batch {
+    frames: ArrayVec<Frame, BATCH_LEN_MAX>,
+    len_max: usize,
+}
 
 impl Batch {
     /// An empty batch.
     pub const fn new() -> Self {
-        Self(ArrayVec::new_const())
+        Self { frames: ArrayVec::new_const(), len_max: BATCH_LEN_MAX }
+    }
+
+    /// An empty batch that takes at most `len_max` frames, 32 if that is fewer.
+    pub fn with_len_max(len_max: usize) -> Self {
+        Self { frames: ArrayVec::new_const(), len_max: len_max.min(BATCH_LEN_MAX) }
     }
 
     /// How many frames it holds.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.frames.len()
     }
 
     /// Whether it holds none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.frames.is_empty()
     }
 
     /// How many more it can take.
     pub fn room(&self) -> usize {
-        self.0.remaining_capacity()
+        self.len_max.saturating_sub(self.frames.len())
     }
 
     /// Appends a frame, or gives it back if the batch is full.
     #[inline]
     pub fn push(&mut self, frame: Frame) -> Result<(), Frame> {
-        self.0.try_push(frame).map_err(|e| e.element())
+        if self.room() == 0 {
+            return Err(frame);
+        }
+        self.frames.try_push(frame).map_err(|e| e.element())
     }
 
     /// Moves as many of `other`'s frames, in order, as fit.
     pub fn append(&mut self, other: &mut Self) {
         let n = self.room().min(other.len());
-        self.0.extend(other.0.drain(..n));
+        self.frames.extend(other.frames.drain(..n));
     }
 
     /// Takes all frames out, in order.
     pub fn drain(&mut self) -> impl ExactSizeIterator<Item = Frame> + '_ {
-        self.0.drain(..)
+        self.frames.drain(..)
     }
 
     /// Takes the first `n` frames out, or all if there are fewer.
     pub fn drain_front(&mut self, n: usize) -> impl ExactSizeIterator<Item = Frame> + '_ {
-        let n = n.min(self.0.len());
-        self.0.drain(..n)
+        let n = n.min(self.frames.len());
+        self.frames.drain(..n)
     }
 
     /// The frames in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Frame> {
-        self.0.iter()
+        self.frames.iter()
     }
 
     /// The frames in order, to change.
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut Frame> {
-        self.0.iter_mut()
+        self.frames.iter_mut()
     }
 
     /// All bytes of data in it.
     pub fn byte_count(&self) -> usize {
-        self.0.iter().map(Frame::len).sum()
+        self.frames.iter().map(Frame::len).sum()
+    }
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -74,6 +90,6 @@ impl IntoIterator for Batch {
     type Item = Frame;
     type IntoIter = arrayvec::IntoIter<Frame, BATCH_LEN_MAX>;
     fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
+        self.frames.into_iter()
     }
 }

@@ -1,0 +1,238 @@
+//! A bad network: loses, duplicates, corrupts, delays and reorders the packets that pass. Input gate
+//! 0, output gate 0. The same seed gives the same faults.
+//!
+//! Delayed frames wait inside; when too many wait the rest are lost, as in a router's queue.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::str::FromStr;
+use tidegate_base::{DropReason, Duration, Instant, Rng};
+use tidegate_packet::{Batch, Frame};
+use tidegate_pipeline::{Context, GateCounts, Module};
+
+/// Frames that wait at most.
+const QUEUE_LEN_MAX: usize = 1024;
+
+/// Which faults, how often. Probabilities are between 0 and 1.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct ImpairConfig {
+    /// A packet is lost.
+    pub loss: f64,
+    /// A packet arrives twice.
+    pub duplicate: f64,
+    /// One bit of a packet is flipped.
+    pub corrupt: f64,
+    /// A packet overtakes those delayed before it: it is not delayed itself.
+    pub reorder: f64,
+    /// How long each packet is held.
+    pub delay: Duration,
+    /// Up to how much longer, evenly spread.
+    pub jitter: Duration,
+    /// Where the faults' dice start.
+    pub seed: u64,
+}
+
+/// What is wrong with a description of faults.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ImpairError(String);
+
+impl std::fmt::Display for ImpairError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "impairment {}: write for example `loss=1%,delay=10ms,reorder=0.5%,seed=7`", self.0)
+    }
+}
+
+impl std::error::Error for ImpairError {}
+
+impl FromStr for ImpairConfig {
+    type Err = ImpairError;
+
+    /// Reads `loss=1%,duplicate=0.5%,corrupt=0.1%,reorder=2%,delay=10ms,jitter=500us,seed=7`.
+    fn from_str(text: &str) -> Result<Self, ImpairError> {
+        let mut config = Self::default();
+        for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+            let (name, value) =
+                part.split_once('=').ok_or_else(|| ImpairError(format!("`{part}` has no value")))?;
+            let bad = || ImpairError(format!("`{name}={value}` is not understood"));
+            match name {
+                "loss" => config.loss = parse_share(value).ok_or_else(bad)?,
+                "duplicate" => config.duplicate = parse_share(value).ok_or_else(bad)?,
+                "corrupt" => config.corrupt = parse_share(value).ok_or_else(bad)?,
+                "reorder" => config.reorder = parse_share(value).ok_or_else(bad)?,
+                "delay" => config.delay = parse_span(value).ok_or_else(bad)?,
+                "jitter" => config.jitter = parse_span(value).ok_or_else(bad)?,
+                "seed" => config.seed = value.parse().map_err(|_| bad())?,
+                _ => return Err(ImpairError(format!("`{name}` is not a fault"))),
+            }
+        }
+        Ok(config)
+    }
+}
+
+fn parse_share(text: &str) -> Option<f64> {
+    let share = match text.strip_suffix('%') {
+        Some(percent) => percent.parse::<f64>().ok()? / 100.0,
+        None => text.parse().ok()?,
+    };
+    (0.0..=1.0).contains(&share).then_some(share)
+}
+
+fn parse_span(text: &str) -> Option<Duration> {
+    let number = text.trim_end_matches(char::is_alphabetic);
+    let value: u64 = number.parse().ok()?;
+    match &text[number.len()..] {
+        "us" => Some(Duration::from_micros(value)),
+        "ms" => Some(Duration::from_millis(value)),
+        "s" => Some(Duration::from_secs(value)),
+        _ => None,
+    }
+}
+
+/// A frame on its way, earliest first.
+struct Held {
+    at: Instant,
+    order: u64,
+    frame: Frame,
+}
+
+impl PartialEq for Held {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Held {}
+
+impl PartialOrd for Held {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Held {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.at, other.order).cmp(&(self.at, self.order))
+    }
+}
+
+/// The module.
+pub struct Impair {
+    config: ImpairConfig,
+    rng: Rng,
+    held: BinaryHeap<Held>,
+    order: u64,
+    lost_count: u64,
+    duplicated_count: u64,
+    corrupted_count: u64,
+    reordered_count: u64,
+}
+
+impl Impair {
+    /// A network with these faults.
+    pub fn new(config: ImpairConfig) -> Self {
+        Self {
+            config,
+            rng: Rng::new(config.seed),
+            held: BinaryHeap::new(),
+            order: 0,
+            lost_count: 0,
+            duplicated_count: 0,
+            corrupted_count: 0,
+            reordered_count: 0,
+        }
+    }
+
+    fn pass(&mut self, ctx: &mut Context<'_>, mut frame: Frame) {
+        if self.rng.chance(self.config.loss) {
+            self.lost_count += 1;
+            return ctx.drop(frame, DropReason::Policy);
+        }
+        if self.rng.chance(self.config.duplicate)
+            && let Some(twin) = copy_of(ctx, &frame)
+        {
+            self.duplicated_count += 1;
+            self.forward(ctx, twin);
+        }
+        if self.rng.chance(self.config.corrupt) {
+            self.corrupted_count += 1;
+            flip_bit(&mut self.rng, &mut frame);
+        }
+        self.forward(ctx, frame);
+    }
+
+    fn forward(&mut self, ctx: &mut Context<'_>, frame: Frame) {
+        let delay = self.delay();
+        if delay == Duration::ZERO {
+            return ctx.emit(0, frame);
+        }
+        if self.held.len() >= QUEUE_LEN_MAX {
+            self.lost_count += 1;
+            return ctx.drop(frame, DropReason::RingFull);
+        }
+        self.order += 1;
+        self.held.push(Held { at: ctx.now() + delay, order: self.order, frame });
+    }
+
+    fn delay(&mut self) -> Duration {
+        if self.rng.chance(self.config.reorder) {
+            self.reordered_count += 1;
+            return Duration::ZERO;
+        }
+        self.config.delay + Duration::from_nanos(self.rng.below(self.config.jitter.as_nanos() + 1))
+    }
+}
+
+fn copy_of(ctx: &mut Context<'_>, frame: &Frame) -> Option<Frame> {
+    let mut twin = ctx.pool().alloc()?;
+    twin.reset(frame.start());
+    twin.extend(frame.data());
+    Some(twin)
+}
+
+fn flip_bit(rng: &mut Rng, frame: &mut Frame) {
+    let bit = rng.below(frame.len() as u64 * 8) as usize;
+    if let Some(byte) = frame.data_mut().get_mut(bit / 8) {
+        *byte ^= 1 << (bit % 8);
+    }
+}
+
+impl Module for Impair {
+    fn class(&self) -> &'static str {
+        "impair"
+    }
+
+    fn gates(&self) -> GateCounts {
+        GateCounts::THROUGH
+    }
+
+    fn process(&mut self, ctx: &mut Context<'_>, _: usize, batch: Batch) {
+        for frame in batch {
+            self.pass(ctx, frame);
+        }
+    }
+
+    fn run(&mut self, ctx: &mut Context<'_>) -> usize {
+        let mut count = 0;
+        while self.held.peek().is_some_and(|h| h.at <= ctx.now()) && ctx.room(0) > 0 {
+            if let Some(held) = self.held.pop() {
+                ctx.emit(0, held.frame);
+                count += 1;
+            }
+        }
+        count
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        self.held.peek().map(|h| h.at)
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("lost", self.lost_count),
+            ("duplicated", self.duplicated_count),
+            ("corrupted", self.corrupted_count),
+            ("reordered", self.reordered_count),
+            ("held", self.held.len() as u64),
+        ]
+    }
+}
