@@ -15,6 +15,7 @@
 //! | [`cpu`] | pinning and processor time | sched_setaffinity(2), proc_stat(5) |
 //! | [`socket`] | a bound socket that keeps a port from others | bind(2), proc_net(5) |
 //! | [`event`] | eventfd, poll, timers, watching a tree of files | eventfd(2), ppoll(2), inotify(7) |
+//! | [`file`] | files below a directory and nowhere else | openat2(2) |
 //! | [`clock`] | monotonic and wall-clock time | clock_gettime(2) |
 //! | [`random`] | the kernel's random bytes | getrandom(2) |
 //!
@@ -31,6 +32,7 @@ pub mod clock;
 pub mod cpu;
 pub mod ethtool;
 pub mod event;
+pub mod file;
 pub mod mem;
 pub mod napi;
 pub mod netlink;
