@@ -1,7 +1,7 @@
 //! Bytes held in memory, and the account they are booked on.
 //!
-//! Invariant: an account's balance is the bytes of all blocks booked on it that still exist, also of those
-//! that only a response under way keeps.
+//! Invariant: an account's balance is what was booked for all blocks that still exist, also for those that
+//! only a response under way keeps.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,18 +20,20 @@ impl Account {
 #[derive(Debug)]
 pub(crate) struct Block {
     bytes: Box<[u8]>,
+    booked: u64,
     account: Account,
 }
 
 impl Block {
     /// A block on an account of its own, for content that no budget covers.
     pub(crate) fn unbooked(bytes: Vec<u8>) -> Self {
-        Self::new(bytes, Account::default())
+        Self::new(bytes, 0, Account::default())
     }
 
-    pub(crate) fn new(bytes: Vec<u8>, account: Account) -> Self {
-        account.0.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        Self { bytes: bytes.into_boxed_slice(), account }
+    /// A block that is booked with `booked` bytes, itself and what else exists because of it.
+    pub(crate) fn new(bytes: Vec<u8>, booked: u64, account: Account) -> Self {
+        account.0.fetch_add(booked, Ordering::Relaxed);
+        Self { bytes: bytes.into_boxed_slice(), booked, account }
     }
 
     #[inline]
@@ -42,6 +44,6 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        self.account.0.fetch_sub(self.bytes.len() as u64, Ordering::Relaxed);
+        self.account.0.fetch_sub(self.booked, Ordering::Relaxed);
     }
 }

@@ -21,6 +21,7 @@ mod body;
 mod file;
 mod head;
 mod index;
+mod library;
 mod packer;
 mod prepared;
 mod read_ahead;
@@ -29,6 +30,10 @@ mod shelf;
 mod stamp;
 
 pub use head::{HeadTemplate, HeadWriter};
+pub use library::{
+    Completion, Document, Encoding, Entry, FileMeta, Library, LibraryConfig, LibraryCounters, LibraryError,
+    LoadError, Loaded, Present, Reader, Requested, Subject, Variant, Waker,
+};
 pub use packer::{Mode, Packer, PackerCounters, Payload};
 pub use prepared::{CHUNK_LEN, Part, Prepared};
 pub use response::Response;

@@ -128,6 +128,16 @@ impl Prepared {
         self.body.is_intact()
     }
 
+    /// Whether its body is read from a file as it is sent.
+    pub fn is_streamed(&self) -> bool {
+        !self.body.is_in_memory()
+    }
+
+    /// The same body behind another head, to be sent often.
+    pub fn with_head(&self, head: HeadTemplate) -> Arc<Self> {
+        Self::to_keep(head, self.body.clone())
+    }
+
     /// The number under which a pre-copy store files it; `None` if it is not worth keeping there.
     #[inline]
     pub(crate) fn index(&self) -> Option<usize> {
