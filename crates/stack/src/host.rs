@@ -122,9 +122,11 @@ impl Host {
         }
         // Somebody checks whether our address is free: tell all nodes that it is not.
         let probing = IpAddr::from(ip.src).is_unspecified();
-        let dst = if probing { IpAddr::V6(ALL_NODES).into() } else { ip.src };
-        let peer =
-            source_mac.unwrap_or(if probing { MacAddr::of_ipv6_multicast(ALL_NODES) } else { link.peer });
+        let (dst, peer) = if probing {
+            (IpAddr::V6(ALL_NODES).into(), MacAddr::of_ipv6_multicast(ALL_NODES))
+        } else {
+            (ip.src, source_mac.unwrap_or(link.peer))
+        };
         let reply = IpRepr { src: target_addr, dst, hop_limit: ND_HOP_LIMIT, ..answer_to(ip) };
         let mac = self.interface.mac();
         send_ip(&self.interface, Link { peer, ..link }, &reply, icmp::NEIGHBOUR_LEN, out, |message| {
