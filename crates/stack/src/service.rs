@@ -11,6 +11,7 @@
 
 use crate::flow::FlowKey;
 use crate::send_queue::SendQueue;
+use crate::tcp_out::ConnectError;
 use std::net::SocketAddr;
 use tidegate_base::{Duration, Instant, Sum};
 use tidegate_packet::{Frame, Pool};
@@ -89,6 +90,18 @@ pub trait Service: Sized {
     fn poll_wake(&mut self, now: Instant) -> Option<ConnId> {
         let _ = now;
         None
+    }
+
+    /// A connection to open as a client, and what to remember of it. Called once a round until it
+    /// returns `None`.
+    fn poll_connect(&mut self, now: Instant) -> Option<(SocketAddr, Self::State)> {
+        let _ = now;
+        None
+    }
+
+    /// A connection that [`Service::poll_connect`] named cannot be opened now.
+    fn on_connect_error(&mut self, state: Self::State, why: ConnectError) {
+        let _ = (state, why);
     }
 
     /// How many bytes a response is; never changes, and is at least one.

@@ -64,10 +64,11 @@ impl<S: Service> Stack<S> {
         state: S::State,
         out: &mut dyn Egress,
     ) -> Result<ConnId, ConnectError> {
-        if self.table.len() >= self.limits.connection_count_max {
-            return Err(ConnectError::ConnectionLimit);
-        }
         let key = self.new_flow(remote)?;
+        Ok(self.connect_flow(now, key, state, out))
+    }
+
+    fn connect_flow(&mut self, now: Instant, key: FlowKey, state: S::State, out: &mut dyn Egress) -> ConnId {
         let config = &self.profiles[0][family(key.remote)];
         let tcb = Connection::connect(now, config, self.isn.isn(now, &key));
         let reach = match self.host.neighbours.find(key.remote) {
@@ -76,11 +77,15 @@ impl<S: Service> Stack<S> {
         };
         let slot = Slot { state, is_client: true, is_accepted: true, ..fresh_slot(key, tcb, reach, 0) };
         let index = self.table.insert(slot);
+        let id = self.table.id(index);
         self.transmit(now, index, out);
-        Ok(self.table.id(index))
+        id
     }
 
     fn new_flow(&mut self, remote: SocketAddr) -> Result<FlowKey, ConnectError> {
+        if self.table.len() >= self.limits.connection_count_max {
+            return Err(ConnectError::ConnectionLimit);
+        }
         let remote_addr = remote.ip().into();
         let same_family = |a: &&tidegate_wire::FlowAddr| a.is_ipv4() == remote.is_ipv4();
         let local =
@@ -184,6 +189,14 @@ impl<S: Service> Stack<S> {
         self.run_timers(now, out);
         while let Some(id) = self.service.poll_wake(now) {
             self.wake(now, id, out);
+        }
+        while let Some((remote, state)) = self.service.poll_connect(now) {
+            match self.new_flow(remote) {
+                Ok(key) => {
+                    self.connect_flow(now, key, state, out);
+                }
+                Err(why) => self.service.on_connect_error(state, why),
+            }
         }
         while let Some(index) = self.host.neighbours.poll_ready() {
             self.transmit(now, index, out);
