@@ -13,6 +13,10 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use tidegate_sys::file::will_need;
+
+/// How many bytes of a stream pass between two hints to the kernel.
+const ADVICE_LEN: u64 = 1 << 20;
 
 /// An open file of a fixed version.
 #[derive(Debug)]
@@ -65,9 +69,20 @@ impl StreamedFile {
         let is_good = self.is_intact()
             && self.file.read_exact_at(out, offset).is_ok()
             && Version::of(&self.file).is_ok_and(|now| now == self.version);
-        if !is_good {
+        if is_good {
+            self.advise(offset, out.len() as u64);
+        } else {
             self.broken.store(true, Ordering::Relaxed);
         }
         is_good
+    }
+
+    /// Has the kernel fetch what comes next from disk, at the start and each time a stream enters another
+    /// stretch, so that a worker seldom waits for a disk.
+    fn advise(&self, offset: u64, len: u64) {
+        let end = offset + len;
+        if offset == 0 || offset / ADVICE_LEN != end / ADVICE_LEN {
+            will_need(&self.file, end, 2 * ADVICE_LEN);
+        }
     }
 }

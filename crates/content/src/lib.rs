@@ -40,4 +40,8 @@ pub use response::Response;
 pub use stamp::{CONNECTION_LEN, DATE_LEN, Stamp};
 
 #[cfg(test)]
+mod scratch_dir;
+#[cfg(test)]
+mod streamed_tests;
+#[cfg(test)]
 mod tests;

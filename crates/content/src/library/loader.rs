@@ -114,8 +114,6 @@ impl Loader {
             let _ = job.done.send(Completion { ticket: job.ticket, outcome });
             (job.waker)();
         }
-        let evicted_count = self.preparer.budget.evicted_count();
-        self.shared.tally.evicted.store(evicted_count, Ordering::Relaxed);
     }
 
     fn load(&mut self, document: &Arc<Document>, encoding: Encoding) -> Result<Arc<Loaded>, LoadError> {
@@ -125,6 +123,8 @@ impl Loader {
         }
         let outcome = self.preparer.prepare(document, encoding);
         count(tally_of(&self.shared.tally, &outcome));
+        let evicted_count = self.preparer.budget.evicted_count();
+        self.shared.tally.evicted.store(evicted_count, Ordering::Relaxed);
         outcome
     }
 
