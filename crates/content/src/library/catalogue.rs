@@ -32,9 +32,20 @@ impl Entry {
 pub(crate) struct Catalogue {
     entries: HashTable<Entry>,
     hasher: RandomState,
+    generation: u64,
 }
 
 impl Catalogue {
+    /// Which catalogue of its library this is; each has another number.
+    pub(crate) const fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// A copy to change, the next generation.
+    pub(crate) fn successor(&self) -> Self {
+        Self { generation: self.generation + 1, ..self.clone() }
+    }
+
     /// What is at `path`, which has no slashes at its ends.
     #[inline]
     pub(crate) fn find(&self, path: &[u8]) -> Option<&Entry> {

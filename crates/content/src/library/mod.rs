@@ -222,6 +222,12 @@ impl Reader {
         self.catalogue.load().find(path)
     }
 
+    /// Which state of the tree [`Reader::find`] looks at; a change on disk makes it another.
+    #[inline]
+    pub fn generation(&mut self) -> u64 {
+        self.catalogue.load().generation()
+    }
+
     /// What is loaded of a variant (the plain one if there is none in that coding); has it loaded if nothing
     /// is.
     #[inline]

@@ -58,7 +58,7 @@ impl Tree {
 
     /// The catalogue that follows `current` by `changes`.
     pub(crate) fn apply(&mut self, mut changes: Changes, current: &Catalogue) -> Catalogue {
-        let mut next = current.clone();
+        let mut next = current.successor();
         changes.directories.extend(self.linked.iter().cloned());
         for directory in std::mem::take(&mut changes.directories) {
             self.refresh(&directory, &changes.files, &mut next);
