@@ -9,12 +9,19 @@
 //! out the same way. Files are read by `content`, packets are made by `stack`.
 #![forbid(unsafe_code)]
 
+pub mod access_log;
 pub mod config;
+mod counters;
 pub mod field;
 pub mod glob;
+pub mod head;
+pub mod memo;
+pub mod page;
+pub mod plan;
 pub mod request;
 mod status;
 pub mod target;
 
 pub use config::Config;
+pub use counters::{SiteCounters, SiteTally};
 pub use status::Status;

@@ -39,8 +39,13 @@ pub struct Request<'h, 'a> {
 /// A target, told apart by form (RFC 9112 section 3.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target<'a> {
-    /// A path, not yet decoded; its query, if any, cut off.
-    Path(&'a [u8]),
+    /// A path, not yet decoded, and its query: empty, or with its question mark.
+    Path {
+        /// Starts with a slash.
+        path: &'a [u8],
+        /// Looked at by nobody here; a redirect carries it on.
+        query: &'a [u8],
+    },
     /// The server as a whole: `OPTIONS *`.
     Server,
 }
@@ -98,7 +103,7 @@ fn parse_target<'a>(line: &RequestLine<'a>) -> Result<Target<'a>, Status> {
         return Err(Status::BadRequest);
     }
     match (line.target, line.method) {
-        ([b'/', ..], _) => Ok(Target::Path(before_query(line.target))),
+        ([b'/', ..], _) => Ok(split_query(line.target)),
         // RFC 9112 section 3.2.4: the asterisk is for OPTIONS only.
         (b"*", Method::Options) => Ok(Target::Server),
         // Whatever its target, a method that is not served is answered by its own status.
@@ -120,8 +125,11 @@ fn parse_absolute(target: &[u8]) -> Result<Target<'_>, Status> {
     if authority.is_empty() || authority[0] == b':' || !host::is_authority(authority) {
         return Err(Status::BadRequest);
     }
-    let path = before_query(path);
-    Ok(Target::Path(if path.is_empty() { b"/" } else { path }))
+    // RFC 9110 section 4.2.3: an empty path is the same as "/".
+    Ok(match split_query(path) {
+        Target::Path { path: b"", query } => Target::Path { path: b"/", query },
+        target => target,
+    })
 }
 
 fn strip_scheme<'a>(target: &'a [u8], scheme: &[u8]) -> Option<&'a [u8]> {
@@ -129,8 +137,9 @@ fn strip_scheme<'a>(target: &'a [u8], scheme: &[u8]) -> Option<&'a [u8]> {
     head.eq_ignore_ascii_case(scheme).then_some(rest)
 }
 
-fn before_query(path: &[u8]) -> &[u8] {
-    &path[..memchr::memchr(b'?', path).unwrap_or(path.len())]
+fn split_query(target: &[u8]) -> Target<'_> {
+    let (path, query) = target.split_at(memchr::memchr(b'?', target).unwrap_or(target.len()));
+    Target::Path { path, query }
 }
 
 // RFC 9112 section 9.3.

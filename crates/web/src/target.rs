@@ -66,18 +66,28 @@ impl<'a> DocumentName<'a> {
 
 /// The path of a directory, as a `Location` (RFC 9110 section 10.2.2): encoded again, so that nothing
 /// the client sent ends a field line, and with one leading slash, so that it names no other host.
+/// `query` is as it came: printable, its question mark in front.
 pub fn directory_location(name: &[u8], query: &[u8]) -> Vec<u8> {
     let mut location = vec![b'/'];
-    for &b in name {
-        match b {
-            b'/' | b':' | b'@' => location.push(b),
-            b if is_unreserved(b) || is_sub_delim(b) => location.push(b),
-            b => location.extend_from_slice(format!("%{b:02X}").as_bytes()),
+    encode(name, |b| is_pchar(b) || b == b'/', &mut location);
+    location.push(b'/');
+    encode(query, |b| b.is_ascii_graphic(), &mut location);
+    location
+}
+
+fn encode(bytes: &[u8], is_plain: impl Fn(u8) -> bool, out: &mut Vec<u8>) {
+    for &b in bytes {
+        if is_plain(b) {
+            out.push(b);
+        } else {
+            out.extend_from_slice(format!("%{b:02X}").as_bytes());
         }
     }
-    location.push(b'/');
-    location.extend_from_slice(query);
-    location
+}
+
+// RFC 3986 section 3.3, without the percent sign.
+fn is_pchar(b: u8) -> bool {
+    is_unreserved(b) || is_sub_delim(b) || matches!(b, b':' | b'@')
 }
 
 fn ends_as_directory(path: &[u8]) -> bool {

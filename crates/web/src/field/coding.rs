@@ -1,54 +1,10 @@
 //! Which content coding a client is sent (RFC 9110 section 12.5.3).
 
 use crate::request::fields::Fields;
+use tidegate_content::Encoding;
 
-/// How a representation is coded.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Coding {
-    /// Not at all.
-    Identity,
-    /// gzip (RFC 1952), from a `.gz` file.
-    Gzip,
-    /// Zstandard (RFC 8878), from a `.zst` file.
-    Zstd,
-    /// Brotli (RFC 7932), from a `.br` file.
-    Brotli,
-}
-
-impl Coding {
-    /// The coded ones, the one that packs best first.
-    pub const CODED: [Self; 3] = [Self::Brotli, Self::Zstd, Self::Gzip];
-
-    /// Its name in `Content-Encoding`; identity is never sent there (RFC 9110 section 8.4).
-    pub const fn token(self) -> &'static str {
-        match self {
-            Self::Identity => "identity",
-            Self::Gzip => "gzip",
-            Self::Zstd => "zstd",
-            Self::Brotli => "br",
-        }
-    }
-
-    /// What a precompressed file's name ends with.
-    pub const fn suffix(self) -> &'static str {
-        match self {
-            Self::Identity => "",
-            Self::Gzip => ".gz",
-            Self::Zstd => ".zst",
-            Self::Brotli => ".br",
-        }
-    }
-
-    fn is_named(self, token: &[u8]) -> bool {
-        // RFC 9110 section 8.4.1.3: x-gzip is gzip.
-        token.eq_ignore_ascii_case(self.token().as_bytes())
-            || (self == Self::Gzip && token.eq_ignore_ascii_case(b"x-gzip"))
-    }
-
-    const fn bit(self) -> u8 {
-        1 << self as u8
-    }
-}
+/// The coded forms, the one that packs best first.
+const CODED: [Encoding; 3] = [Encoding::Brotli, Encoding::Zstd, Encoding::Gzip];
 
 /// The codings in which a document is there besides identity.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -57,13 +13,13 @@ pub struct CodingSet(u8);
 impl CodingSet {
     /// This set and one more.
     #[must_use]
-    pub const fn with(self, coding: Coding) -> Self {
-        Self(self.0 | coding.bit())
+    pub const fn with(self, coding: Encoding) -> Self {
+        Self(self.0 | bit(coding))
     }
 
     /// Whether it is in the set.
-    pub const fn contains(self, coding: Coding) -> bool {
-        self.0 & coding.bit() != 0
+    pub const fn contains(self, coding: Encoding) -> bool {
+        self.0 & bit(coding) != 0
     }
 
     /// Whether nothing is.
@@ -84,17 +40,17 @@ struct Weights {
 
 /// Chooses among `available` and identity. If the client takes none of them identity it is, since a
 /// representation is more use than a 406 (RFC 9110 section 12.5.3 leaves it to the server).
-pub fn choose(fields: &Fields<'_, '_>, available: CodingSet) -> Coding {
+pub fn choose(fields: &Fields<'_, '_>, available: CodingSet) -> Encoding {
     if available.is_empty() {
-        return Coding::Identity;
+        return Encoding::Identity;
     }
     let weights = read_weights(fields);
-    let identity = weights.named[Coding::Identity as usize];
-    let mut best = (Coding::Identity, identity.unwrap_or(0));
-    for coding in Coding::CODED.into_iter().filter(|&coding| available.contains(coding)) {
+    let identity = weights.named[Encoding::Identity as usize];
+    let mut best = (Encoding::Identity, identity.unwrap_or(0));
+    for coding in CODED.into_iter().filter(|&coding| available.contains(coding)) {
         let weight = weights.named[coding as usize].or(weights.others).unwrap_or(0);
         // At equal weight the coded one is preferred to identity, and the better one to the worse.
-        if weight > best.1 || (weight == best.1 && weight > 0 && best.0 == Coding::Identity) {
+        if weight > best.1 || (weight == best.1 && weight > 0 && best.0 == Encoding::Identity) {
             best = (coding, weight);
         }
     }
@@ -108,8 +64,7 @@ fn read_weights(fields: &Fields<'_, '_>) -> Weights {
         if token == b"*" {
             weights.others = Some(weight);
         }
-        let all = [Coding::Identity, Coding::Gzip, Coding::Zstd, Coding::Brotli];
-        if let Some(coding) = all.into_iter().find(|coding| coding.is_named(token)) {
+        if let Some(coding) = Encoding::ALL.into_iter().find(|&coding| is_named(coding, token)) {
             weights.named[coding as usize] = Some(weight);
         }
     }
@@ -139,4 +94,14 @@ fn parse_weight(value: &[u8]) -> Weight {
     let digit = |at: usize| digits.get(at).map_or(0, |d| u16::from(d - b'0'));
     let thousandths = digit(0) * 100 + digit(1) * 10 + digit(2);
     (u16::from(whole - b'0') * 1000 + thousandths).min(1000)
+}
+
+fn is_named(coding: Encoding, token: &[u8]) -> bool {
+    // RFC 9110 section 8.4.1.3: x-gzip is gzip.
+    token.eq_ignore_ascii_case(coding.token().as_bytes())
+        || (coding == Encoding::Gzip && token.eq_ignore_ascii_case(b"x-gzip"))
+}
+
+const fn bit(coding: Encoding) -> u8 {
+    1 << coding as u8
 }

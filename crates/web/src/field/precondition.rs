@@ -1,17 +1,16 @@
 //! Conditional requests, in the order of RFC 9110 section 13.2.2.
 
 use super::validator::{EntityTag, EntityTags, HttpSecond};
-use crate::request::fields::Fields;
+use crate::request::fields::{Fields, Single};
 
 /// What a representation is compared by.
 #[derive(Clone, Copy, Debug)]
 pub struct Validators<'a> {
     /// Its entity tag.
     pub etag: EntityTag<'a>,
-    /// When it was last changed.
+    /// When it was last changed. A strong validator (RFC 9110 section 8.8.2.2), because a head tells it
+    /// only once that second is over: no two versions were ever sent with the same one.
     pub modified: HttpSecond,
-    /// Whether it cannot have changed twice within that second (RFC 9110 section 8.8.2.2).
-    pub is_modified_strong: bool,
 }
 
 /// What the conditions of a GET or HEAD come to.
@@ -45,7 +44,6 @@ pub fn evaluate(fields: &Fields<'_, '_>, now: &Validators<'_>) -> Verdict {
 
 /// Step 5: whether `Range` is to be heeded (RFC 9110 section 13.1.5).
 pub fn range_applies(fields: &Fields<'_, '_>, now: &Validators<'_>) -> bool {
-    use crate::request::fields::Single;
     let value = match fields.single("if-range") {
         Single::Absent => return true,
         Single::Once(value) => value,
@@ -54,8 +52,8 @@ pub fn range_applies(fields: &Fields<'_, '_>, now: &Validators<'_>) -> bool {
     if let Some(tag) = EntityTag::parse(value) {
         return tag.matches_strongly(&now.etag);
     }
-    // A date must match exactly, and be a strong validator.
-    now.is_modified_strong && HttpSecond::parse(value) == Some(now.modified)
+    // A date must match exactly, and be a strong validator, as ours are.
+    HttpSecond::parse(value) == Some(now.modified)
 }
 
 fn is_listed(

@@ -25,7 +25,7 @@ fn read(head: &[u8]) -> Result<Seen, Status> {
         return Err(status);
     }
     let target = match request.target {
-        Target::Path(path) => Some(path.to_vec()),
+        Target::Path { path, .. } => Some(path.to_vec()),
         Target::Server => None,
     };
     Ok(Seen { method: request.line.method, target, framing: request.framing, keep_alive: request.keep_alive })

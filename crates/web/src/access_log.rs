@@ -1,0 +1,180 @@
+//! The access log: records from the workers to a file, in the combined format.
+//!
+//! ```text
+//!   worker --try_send--> [bounded channel] --> writer's thread: format, buffer, write
+//! ```
+//!
+//! A worker copies the request's head into a record and goes on; what the line needs of it is found by
+//! the writer. A record that finds no room is dropped and counted by the worker: a slow disk costs
+//! lines, never requests.
+//!
+//! Invariant: a line holds no control character but its line feed, and no quote that a client sent
+//! ends a quoted part; so a client cannot write a line of its own.
+
+use arrayvec::ArrayVec;
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+#[cfg(test)]
+mod tests;
+
+/// Of a longer head the rest is not logged.
+pub const HEAD_LEN_MAX: usize = 640;
+/// Records that wait for the writer.
+const QUEUE_LEN: usize = 4096;
+/// How long a written line may stay in memory.
+const FLUSH_AFTER: Duration = Duration::from_millis(200);
+
+/// One request and its answer.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// The client.
+    pub peer: IpAddr,
+    /// When it was answered, in seconds since 1970-01-01 00:00 UTC.
+    pub unix_secs: u64,
+    /// The status code.
+    pub code: u16,
+    /// Bytes of the body, as the answer announced it.
+    pub body_len: u64,
+    /// The request's head, or its beginning; empty for what was none.
+    pub head: ArrayVec<u8, HEAD_LEN_MAX>,
+}
+
+/// A worker's end.
+#[derive(Clone)]
+pub struct LogSender(Sender<Record>);
+
+impl LogSender {
+    /// Hands a record over. False if there is no room, or nobody writes any more.
+    #[inline]
+    pub fn try_log(&self, record: Record) -> bool {
+        !matches!(self.0.try_send(record), Err(TrySendError::Full(_) | TrySendError::Disconnected(_)))
+    }
+}
+
+/// The writer's end.
+pub struct LogWriter {
+    records: Receiver<Record>,
+    path: PathBuf,
+    reopen: Arc<AtomicBool>,
+    out: BufWriter<File>,
+    line: Vec<u8>,
+}
+
+/// Opens the log at `path` for appending. Setting `reopen` (on SIGHUP) has the writer open the path
+/// again: after a rotation that is a new file.
+pub fn open(path: &Path, reopen: Arc<AtomicBool>) -> io::Result<(LogSender, LogWriter)> {
+    let (sender, records) = crossbeam_channel::bounded(QUEUE_LEN);
+    let out = append_to(path)?;
+    let writer = LogWriter { records, path: path.to_owned(), reopen, out, line: Vec::new() };
+    Ok((LogSender(sender), writer))
+}
+
+fn append_to(path: &Path) -> io::Result<BufWriter<File>> {
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .map(|file| BufWriter::with_capacity(64 << 10, file))
+}
+
+impl LogWriter {
+    /// Writes until no worker is left. An error of the file is handed to `on_error`, and the lines it
+    /// took with it are lost; writing goes on.
+    pub fn run(mut self, mut on_error: impl FnMut(&io::Error)) {
+        loop {
+            let received = self.records.recv_timeout(FLUSH_AFTER);
+            let outcome = match &received {
+                Ok(record) => self.write(record),
+                Err(_) => self.out.flush(),
+            };
+            let outcome = outcome.and_then(|()| self.reopen_if_asked());
+            if let Err(error) = outcome {
+                on_error(&error);
+            }
+            if matches!(received, Err(RecvTimeoutError::Disconnected)) {
+                return;
+            }
+        }
+    }
+
+    fn write(&mut self, record: &Record) -> io::Result<()> {
+        self.line.clear();
+        format_line(record, &mut self.line);
+        self.out.write_all(&self.line)?;
+        if self.records.is_empty() { self.out.flush() } else { Ok(()) }
+    }
+
+    fn reopen_if_asked(&mut self) -> io::Result<()> {
+        if self.reopen.swap(false, Ordering::AcqRel) {
+            self.out.flush()?;
+            self.out = append_to(&self.path)?;
+        }
+        Ok(())
+    }
+}
+
+/// Appends one line: `peer - - [time] "request" status bytes "referer" "user agent"`.
+pub fn format_line(record: &Record, line: &mut Vec<u8>) {
+    let head = trim_empty_lines(&record.head);
+    let request = head.split(|&b| b == b'\r').next().unwrap_or_default();
+    // Writing into memory cannot fail.
+    let _ = write!(line, "{} - - [{}] \"", record.peer, LogTime::of(record.unix_secs));
+    push_escaped(request, line);
+    let _ = write!(line, "\" {} {} \"", record.code, record.body_len);
+    push_escaped(field(head, b"referer").unwrap_or(b"-"), line);
+    line.extend_from_slice(b"\" \"");
+    push_escaped(field(head, b"user-agent").unwrap_or(b"-"), line);
+    line.extend_from_slice(b"\"\n");
+}
+
+fn trim_empty_lines(mut head: &[u8]) -> &[u8] {
+    while let Some(rest) = head.strip_prefix(b"\r\n") {
+        head = rest;
+    }
+    head
+}
+
+/// A field's value; the head may be cut off anywhere.
+fn field<'a>(head: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    head.split(|&b| b == b'\n').skip(1).find_map(|line| {
+        let (candidate, rest) = line.split_at_checked(name.len())?;
+        let value = rest.strip_prefix(b":")?;
+        candidate.eq_ignore_ascii_case(name).then_some(value.trim_ascii())
+    })
+}
+
+fn push_escaped(text: &[u8], line: &mut Vec<u8>) {
+    for &b in text {
+        match b {
+            b'"' | b'\\' => line.extend_from_slice(&[b'\\', b]),
+            b' '..=b'~' => line.push(b),
+            _ => _ = write!(line, "\\x{b:02x}"),
+        }
+    }
+}
+
+/// A moment as `06/Nov/1994:08:49:37 +0000`.
+struct LogTime {
+    imf: String,
+}
+
+impl LogTime {
+    fn of(unix_secs: u64) -> Self {
+        Self { imf: crate::field::validator::HttpSecond(unix_secs).to_imf_fixdate() }
+    }
+}
+
+impl std::fmt::Display for LogTime {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // "Sun, 06 Nov 1994 08:49:37 GMT"
+        let part = |range: std::ops::Range<usize>| self.imf.get(range).unwrap_or_default();
+        write!(f, "{}/{}/{}:{} +0000", part(5..7), part(8..11), part(12..16), part(17..25))
+    }
+}

@@ -1,0 +1,72 @@
+use super::*;
+
+fn record(head: &[u8]) -> Record {
+    Record {
+        peer: "192.0.2.7".parse().unwrap(),
+        unix_secs: 784_111_777,
+        code: 200,
+        body_len: 42,
+        head: head.iter().copied().take(HEAD_LEN_MAX).collect(),
+    }
+}
+
+fn line(head: &[u8]) -> String {
+    let mut line = Vec::new();
+    format_line(&record(head), &mut line);
+    String::from_utf8(line).unwrap()
+}
+
+#[test]
+fn combined_format() {
+    assert_eq!(
+        line(b"GET /a HTTP/1.1\r\nHost: a\r\nUSER-AGENT: curl/8\r\nReferer:  http://x/ \r\n\r\n"),
+        "192.0.2.7 - - [06/Nov/1994:08:49:37 +0000] \"GET /a HTTP/1.1\" 200 42 \"http://x/\" \"curl/8\"\n"
+    );
+}
+
+#[test]
+fn what_is_missing_is_a_dash() {
+    assert!(line(b"").ends_with("] \"\" 200 42 \"-\" \"-\"\n"));
+    assert!(line(b"\r\nGET / HTTP/1.0\r\n\r\n").contains("\"GET / HTTP/1.0\""));
+}
+
+#[test]
+fn no_client_writes_a_line_of_its_own() {
+    let text = line(b"GET /\"x\" \x1b[31m\xff\n HTTP/1.1\r\nUser-Agent: a\\\" b\x07\r\n\r\n");
+    assert_eq!(text.matches('\n').count(), 1);
+    assert!(text.contains(r#""GET /\"x\" \x1b[31m\xff\x0a HTTP/1.1""#), "{text}");
+    assert!(text.contains(r#""a\\\" b\x07""#), "{text}");
+}
+
+#[test]
+fn rotation_loses_no_line() {
+    let dir = std::env::temp_dir().join(format!("tidegate-log-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let path = dir.join("access.log");
+    let reopen = Arc::new(AtomicBool::new(false));
+    let (sender, writer) = open(&path, Arc::clone(&reopen)).unwrap();
+    let thread = std::thread::spawn(move || writer.run(|error| panic!("{error}")));
+    let lines = |path: &Path| std::fs::read_to_string(path).map_or(0, |text| text.lines().count());
+    let wait_for = |path: &Path, count: usize| {
+        let deadline = std::time::Instant::now() + Duration::from_secs(20);
+        while lines(path) < count && std::time::Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        assert_eq!(lines(path), count);
+    };
+    assert!(sender.try_log(record(b"GET /1 HTTP/1.1\r\n\r\n")));
+    wait_for(&path, 1);
+    let rotated = dir.join("access.log.1");
+    std::fs::rename(&path, &rotated).unwrap();
+    reopen.store(true, Ordering::Release);
+    let deadline = std::time::Instant::now() + Duration::from_secs(20);
+    while reopen.load(Ordering::Acquire) && std::time::Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    assert!(sender.try_log(record(b"GET /2 HTTP/1.1\r\n\r\n")));
+    wait_for(&path, 1);
+    assert_eq!(lines(&rotated), 1);
+    drop(sender);
+    thread.join().unwrap();
+    std::fs::remove_dir_all(&dir).unwrap();
+}
