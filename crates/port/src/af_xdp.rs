@@ -189,6 +189,10 @@ impl Port for AfXdpPort {
         }
         self.socket.rx.release();
         self.refill(pool);
+        if batch.len() == before {
+            // With busy polling this is what runs the driver; otherwise it only looks at a flag.
+            self.socket.wake_rx();
+        }
         batch.len() - before
     }
 

@@ -5,7 +5,7 @@
 //!
 //! | module | what it opens | described in |
 //! |---|---|---|
-//! | [`mem`] | anonymous memory on huge pages, files mapped for reading | mmap(2), admin-guide/mm/hugetlbpage.rst |
+//! | [`mem`] | anonymous memory on huge pages | mmap(2), admin-guide/mm/hugetlbpage.rst |
 //! | [`xsk`] | AF_XDP sockets, their UMEM and rings | networking/af_xdp.rst |
 //! | [`tap`] | TAP devices | networking/tuntap.rst |
 //! | [`netlink`] | links, addresses, routes, neighbours, NAPI instances | rtnetlink(7), netlink/specs/netdev.yaml |

@@ -80,14 +80,15 @@ impl Netns {
             bind_mount("/proc/thread-self/ns/net", &path)?;
             File::open(&path)
         });
-        let undo = |source| {
-            // Nothing is mounted there yet, or is again hidden by nothing: best effort.
-            let _ = fs::remove_file(&path);
-            NetnsError { attempted: "create", name: name.into(), source }
-        };
-        let netns = Netns { fd: made.map_err(undo)?.into(), name: name.into() };
-        netns.raise_loopback()?;
-        Ok(netns)
+        let named = made.map_err(failed("create", name)).and_then(|file| {
+            let netns = Netns { fd: file.into(), name: name.into() };
+            netns.raise_loopback().map(|()| netns)
+        });
+        if named.is_err() {
+            // The name is this call's own; that it cannot be taken away again changes nothing for the caller.
+            let _ = Self::delete_named(name);
+        }
+        named
     }
 
     /// Takes the name away; the namespace goes when nobody is in it or holds it any more.

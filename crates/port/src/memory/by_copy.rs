@@ -46,9 +46,8 @@ impl Bell {
         first
     }
 
-    /// Called before frames are taken off the wire, so that a later one rings again; true if it took a
-    /// system call. The event is cleared first: whoever rings in between finds the bell still rung, and its
-    /// frames are taken after this.
+    /// Called when the wire was found empty, so that the next frame rings again; true if it took a system
+    /// call. Whoever rang before the last step here was not heard: look at the wire once more.
     fn hush(&self) -> bool {
         let rung = self.rung.load(Ordering::Relaxed);
         if rung {
@@ -131,6 +130,14 @@ impl CopyPort {
         None
     }
 
+    /// Keeps [`wait_fd`](Port::wait_fd) readable exactly while there are frames.
+    fn found_empty(&mut self) {
+        if self.ours.hush() {
+            let missed = !self.incoming.is_empty() && self.ours.ring();
+            self.counters.syscall_count += 1 + u64::from(missed);
+        }
+    }
+
     fn send(&mut self, pool: &mut Pool, frame: Frame) {
         let len = frame.len();
         let buffer = if len == 0 || len > self.frame_len_max { None } else { self.spare.pop().ok() };
@@ -152,7 +159,6 @@ impl CopyPort {
 
 impl Port for CopyPort {
     fn rx(&mut self, pool: &mut Pool, batch: &mut Batch) -> usize {
-        self.counters.syscall_count += u64::from(self.ours.hush());
         let before = batch.len();
         while batch.room() > 0 {
             let Some(frame) = self.receive(pool) else { break };
@@ -161,6 +167,9 @@ impl Port for CopyPort {
             if let Err(frame) = batch.push(frame) {
                 pool.free(frame);
             }
+        }
+        if batch.room() > 0 {
+            self.found_empty();
         }
         batch.len() - before
     }

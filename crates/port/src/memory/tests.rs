@@ -136,8 +136,9 @@ fn two_threads_pass_every_frame_in_order() {
     let mut pool = pool(64);
     let mut seen = 0_u32;
     while seen < COUNT {
-        poll(&[(right.wait_fd().unwrap(), Interest::READ)], Some(tidegate_base::Duration::from_secs(5)))
-            .unwrap();
+        let timeout = Some(tidegate_base::Duration::from_secs(5));
+        let ready = poll(&[(right.wait_fd().unwrap(), Interest::READ)], timeout).unwrap();
+        assert_eq!(ready, 1, "a frame arrived and did not wake its receiver");
         for bytes in take(&mut right, &mut pool) {
             assert_eq!(bytes, seen.to_be_bytes());
             seen += 1;

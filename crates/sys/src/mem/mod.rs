@@ -1,13 +1,11 @@
-//! Memory from the kernel: anonymous and on huge pages for frame pools, files for streaming.
+//! Memory from the kernel for frame pools: anonymous, present, on huge pages where there are any.
 //!
 //! Not an allocator, and no view of the memory: a [`Mapping`] is an address range and the promise that it
 //! stays mapped. Who may read or write which part of it, and when, is decided by whoever carves it up
 //! (`tidegate-packet`), because the kernel writes to it as well once it is a UMEM.
 
-mod file;
 mod hugepage;
 
-pub use file::{FileMap, FileMapError};
 pub use hugepage::{HUGE_PAGE_SIZE, HugePageError, allow_huge_pages, huge_pages_available};
 
 use std::io;

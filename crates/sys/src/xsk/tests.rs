@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 
 use tidegate_base::Duration;
-use tidegate_packet::{Batch, Pool};
+use tidegate_packet::{ChunkAddr, Pool};
 
 use super::redirect::Redirect;
 use super::*;
@@ -61,8 +61,7 @@ fn receive(socket: &mut XskSocket, pool: &mut Pool) -> Vec<u8> {
         assert_eq!(ready, 1, "nothing came: {:?}", socket.statistics().unwrap());
         let descriptor = socket.rx.pop().unwrap();
         socket.rx.release();
-        let frame =
-            pool.receive(tidegate_packet::ChunkAddr(descriptor.addr), descriptor.len as usize).unwrap();
+        let frame = pool.receive(ChunkAddr(descriptor.addr), descriptor.len as usize).unwrap();
         let data = frame.data().to_vec();
         let start = frame.start();
         pool.free(frame);
@@ -75,7 +74,7 @@ fn receive(socket: &mut XskSocket, pool: &mut Pool) -> Vec<u8> {
 
 fn reap(socket: &mut XskSocket, pool: &mut Pool) {
     while let Some(addr) = socket.completion.pop() {
-        assert!(pool.complete(tidegate_packet::ChunkAddr(addr)));
+        assert!(pool.complete(ChunkAddr(addr)));
     }
     socket.completion.release();
 }
@@ -195,9 +194,4 @@ fn what_cannot_be_bound_says_why() {
         let _taken = XskSocket::bind(b, 0, &other, &small()).unwrap();
         assert!(text(b, 0, &small()).contains("another AF_XDP program"), "{}", text(b, 0, &small()));
     });
-}
-
-#[test]
-fn a_batch_is_as_long_as_what_copy_mode_sends_in_one_call() {
-    assert_eq!(Batch::new().room(), 32);
 }
