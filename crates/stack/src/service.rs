@@ -92,8 +92,8 @@ pub trait Service: Sized {
         None
     }
 
-    /// A connection to open as a client, and what to remember of it. Called once a round until it
-    /// returns `None`.
+    /// A connection to open as a client, and what to remember of it. Called in each round until it
+    /// returns `None` or names one that cannot be opened.
     fn poll_connect(&mut self, now: Instant) -> Option<(SocketAddr, Self::State)> {
         let _ = now;
         None

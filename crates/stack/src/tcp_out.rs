@@ -195,7 +195,10 @@ impl<S: Service> Stack<S> {
                 Ok(key) => {
                     self.connect_flow(now, key, state, out);
                 }
-                Err(why) => self.service.on_connect_error(state, why),
+                Err(why) => {
+                    self.service.on_connect_error(state, why);
+                    break;
+                }
             }
         }
         while let Some(index) = self.host.neighbours.poll_ready() {
