@@ -8,19 +8,21 @@
 //!                                                            there are merged), then has its own turn
 //! ```
 //!
-//! Nothing here touches the kernel: time and sleep come from an [`Environment`], frames from
-//! [`Port`](tidegate_port::Port)s. So a whole pipeline also runs in a test or a simulation.
+//! Time and sleep come from an [`Environment`], frames from [`Port`](tidegate_port::Port)s: the
+//! kernel's ([`KernelEnvironment`]) in production, scripted ones in a test or a simulation.
 //!
 //! Not here: what modules do (`modules`), scheduling by class (one worker runs each module once a
 //! round) and metadata attributes; both act on the [`Graph`] when it is compiled into a [`Worker`].
 #![forbid(unsafe_code)]
 
 mod context;
+mod environment;
 mod graph;
 mod module;
 mod worker;
 
 pub use context::Context;
+pub use environment::{KernelEnvironment, Waker};
 pub use graph::{Graph, GraphError, ModuleId};
 pub use module::{GateCounts, Module, PortIndex};
 pub use worker::{
