@@ -1,2 +1,42 @@
-//! placeholder
-fn main() {}
+//! `tidegate-bench`: Tidegate against its peers and against itself, everything in one run on one machine.
+//!
+//! It prints ratios and writes results with the facts of the machine; it never asserts a time. One module a
+//! bench: [`web`] is the web server against nginx and h2o under kernel clients.
+#![forbid(unsafe_code)]
+
+mod machine;
+mod plot;
+mod statistics;
+mod web;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Benches of Tidegate against its peers
+#[derive(Debug, Parser)]
+#[command(name = "tidegate-bench", version)]
+struct Args {
+    #[command(subcommand)]
+    bench: Bench,
+}
+
+#[derive(Debug, Subcommand)]
+enum Bench {
+    /// Tidegate, nginx and h2o serve the same files to the same client, in turns
+    Web(web::Args),
+}
+
+fn main() -> ExitCode {
+    let Args { bench } = Args::parse();
+    let outcome = match bench {
+        Bench::Web(args) => web::run(&args),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tidegate-bench: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! The one statistic that results quote: the median of a few runs, which a disturbed run does not move.
+
+/// The middle value, or the mean of the two middle ones; 0 of nothing.
+pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let mut sorted: Vec<f64> = values.into_iter().collect();
+    sorted.sort_by(f64::total_cmp);
+    match sorted.len() {
+        0 => 0.0,
+        count if count % 2 == 1 => sorted[count / 2],
+        count => (sorted[count / 2 - 1] + sorted[count / 2]) / 2.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::median;
+
+    #[test]
+    fn the_middle_of_odd_even_and_none() {
+        assert_eq!(median([9.0, 1.0, 5.0]), 5.0);
+        assert_eq!(median([4.0, 1.0, 2.0, 100.0]), 3.0);
+        assert_eq!(median([]), 0.0);
+    }
+}

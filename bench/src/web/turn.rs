@@ -1,0 +1,159 @@
+//! One turn: a server starts, fills every cell, and ends.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::Context;
+use serde::Serialize;
+use tidegate_testbed::{CpuMeter, Process, ScratchDir, Testbed};
+
+use super::client::{Load, verify};
+use super::content::Content;
+use super::plan::{Cell, Cut, Plan};
+use super::server::{Binaries, ServerKind};
+
+const PORT: u16 = 80;
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What one server did in one cell in one turn.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Sample {
+    pub(crate) cell: Cell,
+    pub(crate) server: ServerKind,
+    pub(crate) run: u32,
+    pub(crate) requests_per_s: f64,
+    /// Everything that ran on the server's processor, a request.
+    pub(crate) cpu_us_per_request: f64,
+    /// The part of it that ran in the server's own threads and those that receive for it.
+    pub(crate) threads_us_per_request: f64,
+    /// How much of the server's processor was busy, from 0 to 1.
+    pub(crate) busy_share: f64,
+    pub(crate) p50_us: Option<f64>,
+    pub(crate) p99_us: Option<f64>,
+    pub(crate) syscalls_per_request: Option<f64>,
+    pub(crate) error_count: u64,
+    /// Memory that the server held afterwards.
+    pub(crate) resident_mib: f64,
+}
+
+/// One server's go at every cell of a testbed.
+pub(crate) struct Turn<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) binaries: &'a Binaries,
+    pub(crate) content: &'a Content,
+    pub(crate) bed: &'a Testbed,
+    pub(crate) cut: Cut,
+    pub(crate) run: u32,
+    pub(crate) server: ServerKind,
+}
+
+impl Turn<'_> {
+    pub(crate) fn take(&self, samples: &mut Vec<Sample>) -> anyhow::Result<()> {
+        let scratch = ScratchDir::new()?;
+        let process = self.start(&scratch)?;
+        for cell in self.plan.cells(self.cut) {
+            let sample = self.fill(cell, &process, &scratch);
+            let sample = sample.with_context(|| format!("{} {}", cell.connection.words(), cell.body));
+            samples.push(sample.with_context(|| process.said())?);
+        }
+        process.terminate(PATIENCE)?;
+        Ok(())
+    }
+
+    fn address(&self) -> SocketAddr {
+        (self.bed.server().ipv4(), PORT).into()
+    }
+
+    fn start(&self, scratch: &ScratchDir) -> anyhow::Result<Process> {
+        let end = self.bed.server();
+        let command =
+            self.binaries.command(self.server, self.content.root(), end, self.address(), scratch)?;
+        let mut process = end.spawn(command)?;
+        self.bed.await_service(&mut process, self.address(), PATIENCE)?;
+        // Loading XDP may have made new receive threads.
+        self.bed.server().settle()?;
+        self.bed.client().settle()?;
+        Ok(process)
+    }
+
+    fn fill(&self, cell: Cell, process: &Process, scratch: &ScratchDir) -> anyhow::Result<Sample> {
+        verify(self.bed.client(), self.address(), cell.body, |path| self.content.file(path))?;
+        let load = self.load(cell, self.plan.seconds);
+        let meter = self.meter(process)?;
+        let seen = load.apply(self.bed.client(), scratch, None)?;
+        let spent = meter.stop()?;
+        let request_count = seen.request_count.max(1) as f64;
+        let a_request = |time: Duration| time.as_secs_f64() * 1e6 / request_count;
+        Ok(Sample {
+            cell,
+            server: self.server,
+            run: self.run,
+            requests_per_s: seen.requests_per_s,
+            cpu_us_per_request: a_request(spent.busy),
+            threads_us_per_request: a_request(spent.threads),
+            busy_share: spent.busy.as_secs_f64() / spent.elapsed.as_secs_f64(),
+            p50_us: seen.p50_us,
+            p99_us: seen.p99_us,
+            syscalls_per_request: self.syscalls_per_request(cell, process, scratch)?,
+            error_count: seen.error_count,
+            resident_mib: process.resident_bytes() as f64 / f64::from(1 << 20),
+        })
+    }
+
+    fn load(&self, cell: Cell, seconds: u32) -> Load {
+        Load {
+            client: self.plan.client,
+            server: self.address(),
+            body: cell.body,
+            connection: cell.connection,
+            concurrency: self.plan.concurrency,
+            seconds,
+        }
+    }
+
+    fn meter(&self, process: &Process) -> anyhow::Result<CpuMeter> {
+        let end = self.bed.server();
+        let threads = [process.threads(), end.receive_threads()?].concat();
+        Ok(CpuMeter::start(end.cpu().context("the server is pinned to no processor")?, &threads)?)
+    }
+
+    /// Counted in a pass of its own, in the first turn only, since counting costs.
+    fn syscalls_per_request(
+        &self,
+        cell: Cell,
+        process: &Process,
+        scratch: &ScratchDir,
+    ) -> anyhow::Result<Option<f64>> {
+        if self.run > 0 {
+            return Ok(None);
+        }
+        let counted = scratch.join("syscalls");
+        let mut counter = Command::new("perf");
+        counter.args(["stat", "--event", "raw_syscalls:sys_enter", "--field-separator", ","]);
+        counter.args(["--pid", &process.pid().to_string(), "--output"]).arg(&counted).arg("--");
+        let seen = self.load(cell, 1).apply(self.bed.client(), scratch, Some(counter))?;
+        let count = parse_count(&fs::read_to_string(&counted).context("read what perf counted")?);
+        Ok(count.map(|count| count as f64 / seen.request_count.max(1) as f64))
+    }
+}
+
+/// perf-stat(1), CSV: `COUNT,unit,EVENT,...`; absent where the kernel has no such event.
+fn parse_count(csv: &str) -> Option<u64> {
+    csv.lines().find(|line| line.contains("sys_enter"))?.split(',').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_count;
+
+    #[test]
+    fn what_perf_counts() {
+        assert_eq!(
+            parse_count("# started\n\n774340,,raw_syscalls:sys_enter,1010660952,100.00,,\n"),
+            Some(774_340)
+        );
+        assert_eq!(parse_count("<not supported>,,raw_syscalls:sys_enter,0,100.00,,\n"), None);
+    }
+}
