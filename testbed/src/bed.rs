@@ -75,7 +75,7 @@ impl Testbed {
             server: End::new(Side::Server, server, layout.server_cpu),
         };
         for end in [&bed.client, &bed.server] {
-            end.set_up(layout.mtu)?;
+            end.set_up(layout)?;
         }
         for end in [&bed.client, &bed.server] {
             end.behave_like_a_wire(layout.segmentation)?;

@@ -10,7 +10,7 @@ use tidegate_sys::netlink::{Address, Netlink};
 use tidegate_sys::netns::Netns;
 use tidegate_sys::{cpu, napi};
 
-use crate::layout::{Segmentation, Side};
+use crate::layout::{Layout, Segmentation, Side};
 use crate::{Process, TestbedError};
 
 /// One host of a testbed.
@@ -108,10 +108,11 @@ impl End {
         Ok(())
     }
 
-    pub(crate) fn set_up(&self, mtu: u32) -> Result<(), TestbedError> {
+    pub(crate) fn set_up(&self, layout: &Layout) -> Result<(), TestbedError> {
         let mut netlink = Netlink::open_in(&self.netns)?;
         let ifindex = netlink.link(self.device())?.ifindex;
-        netlink.set_mtu(ifindex, mtu)?;
+        netlink.set_mtu(ifindex, layout.mtu)?;
+        netlink.set_queueing(ifindex, layout.queueing())?;
         netlink.set_up(ifindex, true)?;
         for (ip, prefix_len) in self.side.addresses() {
             netlink.add_address(ifindex, Address { ip, prefix_len })?;

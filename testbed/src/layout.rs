@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use tidegate_sys::netlink::Queueing;
+
 /// One of the two hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
@@ -85,6 +87,10 @@ impl Layout {
     /// Nothing pinned, for tests that run side by side on whatever processors there are.
     pub fn unpinned() -> Layout {
         Layout { client_cpu: None, server_cpu: None, ..Layout::default() }
+    }
+
+    pub(crate) fn queueing(&self) -> Queueing {
+        if self.queue_count > 1 { Queueing::EachTransmitQueue } else { Queueing::First }
     }
 
     pub(crate) fn cpu(&self, side: Side) -> Option<usize> {

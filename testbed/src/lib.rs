@@ -8,10 +8,12 @@
 //!  +-----------------------------------+        +-----------------------------------+
 //! ```
 //!
-//! veth is not a wire, and four things make it behave like one (measured, Linux 6.18):
+//! veth is not a wire, and five things make it behave like one (measured, Linux 6.18):
 //! - Whoever sends pays for the receiver's softirq, unless the receiving end has NAPI, threaded, and the
 //!   thread is pinned. So both ends have receive offload (which turns NAPI on) and their threads are pinned
 //!   beside the programs of their side.
+//! - A full ring drops what it is given, where a NIC stops its senders: 2 % of the frames that 64 busy
+//!   connections wanted. A queueing discipline at both ends makes veth stop them too, AF_XDP included.
 //! - A kernel sender leaves checksums unfinished, because memory needs none; AF_XDP on the other end would
 //!   see bad ones. So the client's end finishes them.
 //! - A kernel sender hands over segments of 64 KiB that nobody ever cuts. [`Segmentation`] says whether.

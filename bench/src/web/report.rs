@@ -84,8 +84,11 @@ impl Report {
              CPU 1.\n{}.",
             machine.line()
         );
+        text.push_str(
+            "CPU: everything that ran on CPU 1; own: the server's threads and its receive thread.\n",
+        );
         if self.medians.iter().any(Median::is_disturbed) {
-            text.push_str("(!) more than 5 % of CPU 1 went to neither the server nor its receive thread.\n");
+            text.push_str("(!) over 5 % of CPU 1 went to others: this machine was not quiet.\n");
         }
         text
     }
@@ -143,8 +146,8 @@ impl Report {
 fn heading(cut: Cut, connection: Connection) -> String {
     format!(
         "\n{}, {}\n\n\
-         | body    | server            | CPU us/request | best peer / this | requests/s |   p50 us |   p99 us | syscalls/request | errors |\n\
-         |---------|-------------------|---------------:|-----------------:|-----------:|---------:|---------:|-----------------:|-------:|\n",
+         | body    | server            | CPU us/request | own us/request | best peer / this | requests/s |   p50 us |   p99 us | syscalls/request | errors |\n\
+         |---------|-------------------|---------------:|---------------:|-----------------:|-----------:|---------:|---------:|-----------------:|-------:|\n",
         connection.words(),
         cut.words()
     )
@@ -184,9 +187,10 @@ impl Median {
         };
         let cpu = format!("{}{:.2}", if self.is_disturbed() { "(!) " } else { "" }, self.cpu_us_per_request);
         format!(
-            "| {:7} | {:17} | {cpu:>14} | {:>16} | {:10.0} | {:>8} | {:>8} | {:>16} | {:6} |\n",
+            "| {:7} | {:17} | {cpu:>14} | {:14.2} | {:>16} | {:10.0} | {:>8} | {:>8} | {:>16} | {:6} |\n",
             self.cell.body,
             self.server.name(),
+            self.threads_us_per_request,
             or_dash(self.peer_ratio, 2),
             self.requests_per_s,
             or_dash(self.p50_us, 0),
