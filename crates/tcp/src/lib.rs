@@ -20,15 +20,26 @@
 //! [`cookie`], [`TimeWait`]. Where the behaviour departs from an RFC, docs/specs/tcp.md says so and why.
 #![forbid(unsafe_code)]
 
+mod ack;
 mod config;
 pub mod congestion;
 mod connection;
 pub mod cookie;
+mod flags;
+mod handshake;
+mod icmp;
 mod isn;
+mod reassembly;
+mod receive;
+mod recovery;
 pub mod reset;
+mod rtt;
+mod scoreboard;
 mod segment;
 mod state;
 mod time_wait;
+mod timer;
+mod transmit;
 
 pub use config::{Config, KeepAlive};
 pub use connection::Connection;

@@ -47,4 +47,9 @@ impl State {
     pub const fn has_received_fin(self) -> bool {
         matches!(self, Self::CloseWait | Self::Closing | Self::LastAck | Self::TimeWait)
     }
+
+    /// Whether an abort tells the peer by a RST (RFC 9293 section 3.10.5).
+    pub(crate) const fn is_reset_on_abort(self) -> bool {
+        !matches!(self, Self::Closed | Self::SynSent | Self::TimeWait)
+    }
 }

@@ -1,0 +1,428 @@
+//! Loss: how it is found (SACK, RFC 6675; RACK-TLP, RFC 8985; duplicate acknowledgements, RFC 5681) and
+//! how a connection gets over it (RFC 6582, RFC 6675; Eifel, RFC 3522 and RFC 4015).
+//!
+//! A connection has this box from the first hint of a loss until everything is acknowledged again.
+//! While it has none, all of SND.UNA..SND.NXT is simply in flight.
+//!
+//! ```text
+//!   Open --- a hole counts as lost ---> Fast --- SND.UNA reaches `high` ---> Open
+//!    |  \___ retransmission timeout __    |                                    ^
+//!    |                                \   v                                    |
+//!    +--- the timer fires ------------> Timeout -------------------------------+
+//! ```
+
+use crate::Config;
+use crate::connection::Connection;
+use crate::flags::Flags;
+use crate::handshake::stamp;
+use crate::scoreboard::{Range, Scoreboard};
+use tidegate_base::{Duration, Instant, SeqNumber};
+use tidegate_wire::TcpRepr;
+
+/// DupThresh (RFC 5681 section 3.2).
+const DUPLICATE_THRESHOLD: u32 = 3;
+
+/// How far recovery is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// Hints, but nothing counts as lost.
+    Open,
+    /// Fast recovery: the window was reduced once for all losses below `high`.
+    Fast,
+    /// The retransmission timer fired: slow start from one segment.
+    Timeout,
+}
+
+/// What a reduction changed, to take it back.
+#[derive(Clone, Copy, Debug)]
+struct Undo {
+    cwnd: u32,
+    ssthresh: u32,
+}
+
+/// A tail loss probe that is under way (RFC 8985 section 7.4).
+#[derive(Clone, Copy, Debug)]
+struct TailProbe {
+    /// SND.NXT after it.
+    end: SeqNumber,
+    /// It repeated the last segment rather than sending a new one.
+    is_again: bool,
+}
+
+/// What SACK blocks of one acknowledgement said.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct SackReport {
+    /// A block reported bytes that came twice (RFC 2883).
+    is_duplicate: bool,
+}
+
+/// The state of loss recovery.
+#[derive(Debug)]
+pub(crate) struct Recovery {
+    pub(crate) scoreboard: Scoreboard,
+    phase: Phase,
+    /// SND.NXT when the phase began (RFC 6675: RecoveryPoint).
+    high: SeqNumber,
+    /// Duplicate acknowledgements, each for a segment that arrived. Only without SACK.
+    duplicate_count: u32,
+    /// The next retransmission goes out whatever is in the pipe (RFC 6675 section 5, step 4.3).
+    pub(crate) send_one: bool,
+    undo: Option<Undo>,
+    /// Our timestamp in the episode's first retransmission (RFC 3522 section 3.2, step 1).
+    again_stamp: Option<u32>,
+    probe: Option<TailProbe>,
+    /// Below here bytes count as lost from then on, if they do not arrive (RFC 8985 section 6.2: the
+    /// reordering window).
+    suspects: Option<(SeqNumber, Instant)>,
+}
+
+impl Recovery {
+    fn new(snd_una: SeqNumber) -> Self {
+        Self {
+            scoreboard: Scoreboard::new(snd_una),
+            phase: Phase::Open,
+            high: snd_una,
+            duplicate_count: 0,
+            send_one: false,
+            undo: None,
+            again_stamp: None,
+            probe: None,
+            suspects: None,
+        }
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.phase == Phase::Open
+    }
+
+    pub(crate) fn is_fast(&self) -> bool {
+        self.phase == Phase::Fast
+    }
+
+    pub(crate) fn is_timeout(&self) -> bool {
+        self.phase == Phase::Timeout
+    }
+
+    /// When the reordering window of the suspects ends.
+    pub(crate) fn suspects_until(&self) -> Option<Instant> {
+        self.suspects.map(|(_, at)| at)
+    }
+
+    /// Bytes thought to be in the network.
+    pub(crate) fn pipe(&self, snd_nxt: SeqNumber, mss: u32) -> u32 {
+        self.scoreboard.pipe(snd_nxt).saturating_sub(self.duplicate_count.saturating_mul(mss))
+    }
+
+    /// A retransmission left at `range`.
+    pub(crate) fn on_send_again(&mut self, range: Range, now: Instant, snd_nxt: SeqNumber, stamp: u32) {
+        self.scoreboard.on_send_again(range, now, snd_nxt);
+        self.again_stamp.get_or_insert(stamp);
+        self.send_one = false;
+    }
+
+    fn is_needless(&self, snd_una: SeqNumber) -> bool {
+        self.phase == Phase::Open
+            && self.duplicate_count == 0
+            && self.probe.is_none()
+            && self.suspects.is_none()
+            && self.scoreboard.is_empty(snd_una)
+    }
+}
+
+impl Connection {
+    pub(crate) fn recovery_mut(&mut self) -> &mut Recovery {
+        self.recovery.get_or_insert_with(|| Box::new(Recovery::new(self.send.una)))
+    }
+
+    /// Bytes thought to be in the network.
+    #[inline]
+    pub(crate) fn pipe(&self) -> u32 {
+        match &self.recovery {
+            None => self.send.nxt.since(self.send.una),
+            Some(recovery) => recovery.pipe(self.send.nxt, self.window.mss),
+        }
+    }
+
+    /// Takes the SACK blocks of an acknowledgement (RFC 6675 section 5: Update).
+    pub(crate) fn on_sack(&mut self, repr: &TcpRepr) -> SackReport {
+        let mut report = SackReport::default();
+        if !self.flags.has(Flags::SACK) {
+            return report;
+        }
+        let (snd_una, snd_nxt) = (self.send.una, self.send.nxt);
+        let blocks = repr.options.sack.as_slice();
+        for (index, block) in blocks.iter().enumerate() {
+            let within = |outer: &tidegate_wire::SackBlock| {
+                outer.start.at_or_before(block.start) && outer.end.at_or_after(block.end)
+            };
+            // RFC 2883 section 4: the first block, below SEG.ACK or inside the second.
+            if index == 0 && (block.end.at_or_before(repr.ack) || blocks.get(1).is_some_and(within)) {
+                report.is_duplicate = true;
+                continue;
+            }
+            let range = Range { start: block.start.max(snd_una), end: block.end };
+            // Blocks that are empty, or beyond what was sent, are nonsense or old.
+            if range.start.before(range.end) && range.end.at_or_before(snd_nxt) && range.end.after(repr.ack) {
+                let news = self.recovery_mut().scoreboard.on_sack(range);
+                self.note_overtaken(news.overtaken);
+            }
+        }
+        report
+    }
+
+    fn note_overtaken(&mut self, overtaken: bool) {
+        if overtaken {
+            self.flags.set(Flags::REORDERED);
+        }
+    }
+
+    /// Without SACK a duplicate acknowledgement says that a segment arrived, if not which.
+    pub(crate) fn count_duplicate_ack(&mut self) {
+        self.recovery_mut().duplicate_count += 1;
+    }
+
+    /// Everything below SND.UNA is out of the scoreboard's hands.
+    #[inline]
+    pub(crate) fn note_acked_in_recovery(&mut self, acked: u32) {
+        let Some(recovery) = &mut self.recovery else { return };
+        let overtaken = recovery.scoreboard.on_ack(self.send.una);
+        recovery.duplicate_count = match recovery.phase {
+            Phase::Open => 0,
+            // RFC 6582 section 3.2, step 3: deflate by what was acknowledged.
+            _ => recovery.duplicate_count.saturating_sub(acked.div_ceil(self.window.mss)),
+        };
+        self.note_overtaken(overtaken);
+    }
+
+    /// What an acknowledgement means for losses, once SND.UNA and the scoreboard are up to date.
+    pub(crate) fn recover(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        repr: &TcpRepr,
+        acked: bool,
+        sack: SackReport,
+    ) {
+        if acked {
+            self.undo_if_needless(repr);
+            self.settle_probe(now, config, repr, sack);
+            self.leave_if_done();
+            self.on_partial_ack();
+        }
+        self.find_losses(now, config);
+        self.release_recovery();
+        if self.is_in_flight() {
+            self.arm_reordering(now, config);
+        }
+    }
+
+    /// Marks what counts as lost by now, and enters fast recovery if that is new.
+    pub(crate) fn find_losses(&mut self, now: Instant, config: &Config) {
+        let reordering = self.reordering_window();
+        let has_reordered = self.flags.has(Flags::REORDERED);
+        let has_sack = self.flags.has(Flags::SACK);
+        let (mss, snd_una, min_rtt) = (self.window.mss, self.send.una, self.rtt.min());
+        let Some(recovery) = &mut self.recovery else { return };
+        if has_sack {
+            recovery.find_by_sack(now, mss, has_reordered, reordering);
+            recovery.find_lost_again(now, min_rtt + reordering);
+        } else if recovery.phase == Phase::Open && recovery.duplicate_count >= DUPLICATE_THRESHOLD {
+            recovery.scoreboard.lose_below((snd_una + mss).min(self.send.nxt));
+        }
+        let is_lost = recovery.scoreboard.next_hole(snd_una).is_some();
+        if recovery.phase == Phase::Open && is_lost {
+            self.enter_fast(now, config);
+        }
+    }
+
+    /// How late a segment may be before it counts as lost (RFC 8985 section 6.2, step 4).
+    fn reordering_window(&self) -> Duration {
+        let quarter = self.rtt.min().div(4);
+        self.rtt.smoothed().map_or(quarter, |srtt| quarter.min(srtt))
+    }
+
+    fn enter_fast(&mut self, now: Instant, config: &Config) {
+        let undo = Undo { cwnd: self.window.cwnd, ssthresh: self.window.ssthresh };
+        self.reduce(now, config);
+        self.window.cwnd = self.window.ssthresh;
+        let high = self.send.nxt;
+        let recovery = self.recovery_mut();
+        recovery.phase = Phase::Fast;
+        recovery.high = high;
+        recovery.undo = Some(undo);
+        recovery.again_stamp = None;
+        recovery.send_one = true;
+        self.flags.clear(Flags::TIMING);
+    }
+
+    /// The retransmission timer fired (RFC 6298 section 5.4 to 5.6, RFC 5681 section 3.1).
+    pub(crate) fn enter_timeout(&mut self, now: Instant, config: &Config) {
+        let undo = Undo { cwnd: self.window.cwnd, ssthresh: self.window.ssthresh };
+        let (snd_una, snd_nxt) = (self.send.una, self.send.nxt);
+        let is_first = !self.recovery_mut().is_timeout();
+        if is_first {
+            // ssthresh stays as it is when the same segment times out again.
+            self.reduce(now, config);
+        }
+        self.window.cwnd = self.window.mss;
+        self.flags.clear(Flags::TIMING);
+        let recovery = self.recovery_mut();
+        if recovery.phase == Phase::Open {
+            recovery.undo = Some(undo);
+            recovery.again_stamp = None;
+        }
+        recovery.phase = Phase::Timeout;
+        recovery.high = snd_nxt;
+        recovery.duplicate_count = 0;
+        recovery.probe = None;
+        recovery.suspects = None;
+        recovery.send_one = true;
+        recovery.scoreboard.on_timeout(snd_una, snd_nxt);
+    }
+
+    /// The path carries only smaller segments than were sent: they go out again, and that is no sign
+    /// of congestion (RFC 1191 section 6.5).
+    pub(crate) fn resend_all(&mut self) {
+        let snd_nxt = self.send.nxt;
+        let recovery = self.recovery_mut();
+        recovery.scoreboard.lose_below(snd_nxt);
+        recovery.scoreboard.lose_again(|_| true);
+        recovery.send_one = true;
+        if recovery.phase == Phase::Open {
+            recovery.phase = Phase::Fast;
+            recovery.high = snd_nxt;
+            recovery.undo = None;
+        }
+        self.flags.clear(Flags::TIMING);
+    }
+
+    /// A reduction by the congestion control: sets ssthresh.
+    pub(crate) fn reduce(&mut self, now: Instant, config: &Config) {
+        let flight = self.send.nxt.since(self.send.una).min(self.window.cwnd);
+        let congestion = self.congestion.get_or_insert_with(config.congestion.start);
+        congestion.on_congestion(&mut self.window, now, flight);
+    }
+
+    /// The first new acknowledgement echoes a timestamp from before the first retransmission: the
+    /// original arrived, nothing was lost (RFC 3522 section 3.2, RFC 4015).
+    fn undo_if_needless(&mut self, repr: &TcpRepr) {
+        let Some(recovery) = &mut self.recovery else { return };
+        let (Some(again), Some(ts), Some(undo)) =
+            (recovery.again_stamp, repr.options.timestamps, recovery.undo)
+        else {
+            return;
+        };
+        // Only the first acknowledgement after the retransmission can tell.
+        recovery.undo = None;
+        if !self.flags.has(Flags::TIMESTAMPS) || stamp(ts.echo).at_or_after(stamp(again)) {
+            return;
+        }
+        if recovery.phase == Phase::Fast {
+            self.flags.set(Flags::REORDERED);
+        }
+        recovery.phase = Phase::Open;
+        recovery.send_one = false;
+        recovery.duplicate_count = 0;
+        recovery.scoreboard.undo(self.send.una);
+        self.window.cwnd = self.window.cwnd.max(undo.cwnd);
+        self.window.ssthresh = undo.ssthresh;
+        if let Some(congestion) = &mut self.congestion {
+            congestion.on_undo();
+        }
+    }
+
+    /// A tail loss probe is answered: if it repaired a loss, that loss counts (RFC 8985 section 7.4).
+    fn settle_probe(&mut self, now: Instant, config: &Config, repr: &TcpRepr, sack: SackReport) {
+        let Some(recovery) = &mut self.recovery else { return };
+        if !recovery.probe.is_some_and(|probe| repr.ack.at_or_after(probe.end)) {
+            return;
+        }
+        let is_again = recovery.probe.take().is_some_and(|probe| probe.is_again);
+        if is_again && !sack.is_duplicate && recovery.is_open() {
+            self.reduce(now, config);
+            self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
+        }
+    }
+
+    /// All that was in flight when recovery began is acknowledged (RFC 6582 section 3.2, step 3).
+    fn leave_if_done(&mut self) {
+        let (snd_una, mss) = (self.send.una, self.window.mss);
+        let flight = self.send.nxt.since(snd_una);
+        let Some(recovery) = &mut self.recovery else { return };
+        if recovery.is_open() || snd_una.before(recovery.high) {
+            return;
+        }
+        if recovery.is_fast() {
+            self.window.cwnd = self.window.ssthresh.min(flight.max(mss) + mss).max(mss);
+        }
+        recovery.phase = Phase::Open;
+        recovery.duplicate_count = 0;
+        recovery.send_one = false;
+        recovery.undo = None;
+    }
+
+    /// Without SACK, an acknowledgement of part of what was in flight says that the next segment is
+    /// lost too (RFC 6582 section 3.2, step 3).
+    fn on_partial_ack(&mut self) {
+        let edge = (self.send.una + self.window.mss).min(self.send.nxt);
+        if self.flags.has(Flags::SACK) {
+            return;
+        }
+        if let Some(recovery) = self.recovery.as_mut().filter(|recovery| recovery.is_fast()) {
+            recovery.scoreboard.lose_below(edge);
+            recovery.send_one = true;
+        }
+    }
+
+    /// A tail loss probe goes out; `is_again` if it repeats the last segment.
+    pub(crate) fn on_tail_probe(&mut self, is_again: bool) {
+        let end = self.send.nxt;
+        self.recovery_mut().probe = Some(TailProbe { end, is_again });
+    }
+
+    /// Gives the box back once nothing is in it.
+    pub(crate) fn release_recovery(&mut self) {
+        if self.recovery.as_ref().is_some_and(|recovery| recovery.is_needless(self.send.una)) {
+            self.recovery = None;
+        }
+    }
+}
+
+impl Recovery {
+    /// First transmissions that others overtook. As long as no reordering was ever seen, three segments
+    /// or an episode under way are proof enough; else they have the reordering window's time to arrive
+    /// (RFC 8985 section 6.2, steps 4 and 5).
+    fn find_by_sack(&mut self, now: Instant, mss: u32, has_reordered: bool, reordering: Duration) {
+        if let Some((edge, at)) = self.suspects
+            && (now >= at || edge.at_or_before(self.scoreboard.lost_below()))
+        {
+            self.scoreboard.lose_below(edge);
+            self.suspects = None;
+        }
+        let Some(highest) = self.scoreboard.highest_sacked() else {
+            self.suspects = None;
+            return;
+        };
+        if !highest.after(self.scoreboard.lost_below()) {
+            return;
+        }
+        let is_plain =
+            self.phase != Phase::Open || self.scoreboard.sacked_len() > (DUPLICATE_THRESHOLD - 1) * mss;
+        if !has_reordered && is_plain {
+            self.scoreboard.lose_below(highest);
+            self.suspects = None;
+        } else if self.suspects.is_none() {
+            self.suspects = Some((highest, now + reordering));
+        }
+    }
+
+    /// Retransmissions that were lost themselves: something sent later arrived, and they had the time
+    /// to (RFC 8985 section 6.2).
+    fn find_lost_again(&mut self, now: Instant, patience: Duration) {
+        let Some(highest) = self.scoreboard.highest_sacked() else { return };
+        if self.scoreboard.again().is_empty() {
+            return;
+        }
+        self.scoreboard.lose_again(|again| highest.after(again.snd_nxt) && now >= again.sent_at + patience);
+    }
+}

@@ -1,0 +1,410 @@
+//! What to send next, and the header it goes under.
+//!
+//! In this order: what an event made due (RST, SYN, probes), what is lost, what is new, and only if
+//! none of these carries it, an acknowledgement.
+
+use crate::connection::Connection;
+use crate::flags::Flags;
+use crate::scoreboard::Range;
+use crate::timer::Wait;
+use crate::{Config, Outgoing, State};
+use tidegate_base::{Instant, SeqNumber};
+use tidegate_wire::{SackBlocks, TcpFlags, TcpOptions, TcpRepr, Timestamps};
+
+/// ECT(0), the ECN-capable codepoint (RFC 3168 section 5).
+const ECN_CAPABLE: u8 = 2;
+/// SACK blocks that fit beside timestamps, and without them (RFC 2018 section 3).
+const SACK_COUNT_WITH_TIMESTAMPS: usize = 3;
+const SACK_COUNT_MAX: usize = 4;
+
+/// Flags that make something else than text or an acknowledgement due.
+const DUE: Flags = Flags::RESET_DUE.with(Flags::SYN_DUE).with(Flags::PROBE_DUE).with(Flags::TAIL_PROBE_DUE);
+
+/// How the owner of the stream wants it cut.
+type SegmentLen<'a> = &'a mut dyn FnMut(u64, usize) -> usize;
+
+/// A piece of the stream to send.
+#[derive(Clone, Copy)]
+struct Piece {
+    seq: SeqNumber,
+    len: u32,
+    fin: bool,
+}
+
+impl Connection {
+    /// The next segment to send, which counts as sent from then on; `None` if there is nothing to send
+    /// now. `segment_len(offset, max)` says how long a data segment at that stream offset should be,
+    /// 1..=max.
+    #[inline]
+    pub fn poll_transmit(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        segment_len: &mut dyn FnMut(u64, usize) -> usize,
+    ) -> Option<Outgoing> {
+        if self.flags.has(DUE)
+            && let Some(outgoing) = self.transmit_due(now, config, segment_len)
+        {
+            return Some(outgoing);
+        }
+        if self.state.can_send() && (self.is_in_flight() || self.unsent() > 0 || self.is_fin_due()) {
+            let text = self.transmit_text(now, config, segment_len);
+            if text.is_some() {
+                return text;
+            }
+        }
+        if self.receive.acks_owed > 0 {
+            return Some(self.transmit_ack(now, config));
+        }
+        None
+    }
+
+    #[cold]
+    fn transmit_due(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        segment_len: SegmentLen<'_>,
+    ) -> Option<Outgoing> {
+        if self.flags.take(Flags::RESET_DUE) {
+            return Some(self.transmit_reset());
+        }
+        if self.flags.take(Flags::SYN_DUE) && matches!(self.state, State::SynSent | State::SynReceived) {
+            return Some(self.transmit_syn(now, config));
+        }
+        if self.flags.take(Flags::TAIL_PROBE_DUE) && self.is_in_flight() && self.state.can_send() {
+            return self.transmit_tail_probe(now, config, segment_len);
+        }
+        if self.flags.take(Flags::PROBE_DUE) && self.state.is_synchronized() {
+            // An old sequence number asks for an acknowledgement (RFC 9293 section 3.8.4).
+            let repr = self.header(now, config, self.send.una - 1u32, TcpFlags::ACK);
+            self.on_ack_sent();
+            return Some(Outgoing { repr, offset: 0, payload_len: 0, ecn: 0 });
+        }
+        None
+    }
+
+    /// <SEQ=SND.NXT><ACK=RCV.NXT><CTL=RST,ACK> (RFC 9293 section 3.10.5).
+    fn transmit_reset(&mut self) -> Outgoing {
+        let repr = TcpRepr {
+            src_port: 0,
+            dst_port: 0,
+            seq: self.send.nxt,
+            ack: self.receive.nxt,
+            flags: TcpFlags::RST.with(TcpFlags::ACK),
+            window: 0,
+            options: TcpOptions::NONE,
+        };
+        Outgoing { repr, offset: 0, payload_len: 0, ecn: 0 }
+    }
+
+    fn transmit_syn(&mut self, now: Instant, config: &Config) -> Outgoing {
+        let flags = self.syn_flags(config);
+        let has_ack = flags.contains(TcpFlags::ACK);
+        let repr = TcpRepr {
+            src_port: 0,
+            dst_port: 0,
+            seq: self.send.una,
+            ack: if has_ack { self.receive.nxt } else { SeqNumber(0) },
+            flags,
+            window: config.receive_window.min(u16::MAX.into()) as u16,
+            options: self.syn_options(now, config),
+        };
+        if self.send.nxt == self.send.una {
+            self.send.nxt = self.send.una + 1;
+            self.timed_at = now;
+            self.flags.set(Flags::TIMING);
+            self.arm_retransmission(now, config);
+        } else {
+            // Karn: which of the two is acknowledged cannot be told (RFC 6298 section 3).
+            self.flags.clear(Flags::TIMING);
+        }
+        self.on_ack_sent();
+        Outgoing { repr, offset: 0, payload_len: 0, ecn: 0 }
+    }
+
+    /// A bare acknowledgement.
+    fn transmit_ack(&mut self, now: Instant, config: &Config) -> Outgoing {
+        let owed = self.receive.acks_owed;
+        let repr = self.header(now, config, self.send.nxt, TcpFlags::ACK);
+        self.on_ack_sent();
+        self.receive.acks_owed = owed - 1;
+        Outgoing { repr, offset: 0, payload_len: 0, ecn: 0 }
+    }
+
+    fn transmit_text(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        segment_len: SegmentLen<'_>,
+    ) -> Option<Outgoing> {
+        if self.recovery.is_some()
+            && let Some(again) = self.transmit_again(now, config, segment_len)
+        {
+            return Some(again);
+        }
+        let outgoing = self.transmit_new(now, config, segment_len, false);
+        let is_stuck = outgoing.is_none() && !self.is_in_flight() && self.timers.wait == Wait::None;
+        if is_stuck && (self.unsent() > 0 || self.is_fin_due()) {
+            // The window is closed or too small, and nothing in flight will bring an answer.
+            self.timers.progress = now;
+            self.timers.start(Wait::Persist, now + self.rtt.rto(config, self.backoff));
+        }
+        outgoing
+    }
+
+    /// The first lost range again, if the congestion window has room (RFC 6675 section 5, step C).
+    fn transmit_again(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        segment_len: SegmentLen<'_>,
+    ) -> Option<Outgoing> {
+        let recovery = self.recovery.as_ref()?;
+        let hole = recovery.scoreboard.next_hole(self.send.una)?;
+        let len = hole.len().min(self.payload_max());
+        if !recovery.send_one && self.pipe() + len > self.window.cwnd {
+            return None;
+        }
+        let piece = self.cut_again(Range { start: hole.start, end: hole.start + len }, segment_len);
+        let range = Range { start: piece.seq, end: piece.seq + piece.len + u32::from(piece.fin) };
+        let (snd_nxt, stamp) = (self.send.nxt, config.timestamp_clock(now));
+        if let Some(recovery) = &mut self.recovery {
+            recovery.on_send_again(range, now, snd_nxt, stamp);
+        }
+        Some(self.emit_again(now, config, piece))
+    }
+
+    /// Cuts what was sent before anew: data as the owner wants it, or the FIN.
+    fn cut_again(&mut self, range: Range, segment_len: SegmentLen<'_>) -> Piece {
+        let offset = self.offset_of(range.start);
+        let left = self.send.offered.saturating_sub(offset);
+        let max = u64::from(range.len()).min(left) as u32;
+        let len = if max == 0 { 0 } else { segment_len(offset, max as usize).clamp(1, max as usize) as u32 };
+        let is_last = u64::from(len) == left && self.flags.has(Flags::FIN_SENT);
+        Piece { seq: range.start, len, fin: is_last && range.start + len != self.send.nxt }
+    }
+
+    /// Sends a piece again. Never marked as ECN-capable (RFC 3168 section 6.1.5).
+    fn emit_again(&mut self, now: Instant, config: &Config, piece: Piece) -> Outgoing {
+        self.flags.clear(Flags::TIMING);
+        if matches!(self.timers.wait, Wait::None | Wait::TailProbe) {
+            self.arm_retransmission(now, config);
+        }
+        let offset = self.offset_of(piece.seq);
+        let flags = self.text_flags(offset, piece);
+        let repr = self.header(now, config, piece.seq, flags);
+        self.timers.sent = now;
+        self.on_ack_sent();
+        Outgoing { repr, offset, payload_len: piece.len as usize, ecn: 0 }
+    }
+
+    /// New text or the FIN, if both windows have room. A tail loss probe is not held by congestion
+    /// control.
+    fn transmit_new(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        segment_len: SegmentLen<'_>,
+        is_probe: bool,
+    ) -> Option<Outgoing> {
+        let unsent = self.unsent();
+        if unsent == 0 && !self.is_fin_due() {
+            self.flags.clear(Flags::CWND_LIMITED);
+            return None;
+        }
+        let room = self.peer_room();
+        let max = unsent.min(self.payload_max().into()) as u32;
+        if !self.is_worth_sending(config, room, max, unsent) {
+            return None;
+        }
+        if !self.is_in_flight() {
+            self.restart_if_idle(now, config);
+        }
+        let max = max.min(room);
+        if !is_probe && self.pipe() + max > self.window.cwnd {
+            self.flags.set(Flags::CWND_LIMITED);
+            return None;
+        }
+        let offset = self.offset_of(self.send.nxt);
+        let len = if max == 0 { 0 } else { segment_len(offset, max as usize).clamp(1, max as usize) as u32 };
+        let fin = self.is_fin_due() && u64::from(len) == unsent && len < room;
+        Some(self.emit_new(now, config, Piece { seq: self.send.nxt, len, fin }))
+    }
+
+    /// Sends a piece for the first time.
+    fn emit_new(&mut self, now: Instant, config: &Config, piece: Piece) -> Outgoing {
+        let was_idle = !self.is_in_flight();
+        let offset = self.offset_of(piece.seq);
+        let mut flags = self.text_flags(offset, piece);
+        if piece.len > 0 && self.flags.take(Flags::CWR_DUE) {
+            flags = flags.with(TcpFlags::CWR);
+        }
+        let repr = self.header(now, config, piece.seq, flags);
+        self.send.last_start = piece.seq;
+        self.send.nxt = piece.seq + piece.len + u32::from(piece.fin);
+        if piece.fin {
+            self.on_fin_sent();
+        }
+        if !self.flags.has(Flags::TIMING) {
+            self.flags.set(Flags::TIMING);
+            self.timed_at = now;
+            self.timed_end = self.send.nxt;
+        }
+        if was_idle {
+            self.timers.progress = now;
+            self.backoff = 0;
+        }
+        self.flags.clear(Flags::OVERRIDE);
+        self.arm_on_new_text(now, config);
+        self.timers.sent = now;
+        self.on_ack_sent();
+        let ecn = if piece.len > 0 && self.flags.has(Flags::ECN) { ECN_CAPABLE } else { 0 };
+        Outgoing { repr, offset, payload_len: piece.len as usize, ecn }
+    }
+
+    /// A tail loss probe: new text if there is some, else the last segment again (RFC 8985
+    /// section 7.3).
+    fn transmit_tail_probe(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        segment_len: SegmentLen<'_>,
+    ) -> Option<Outgoing> {
+        if self.recovery.is_some() {
+            return None;
+        }
+        if let Some(outgoing) = self.transmit_new(now, config, segment_len, true) {
+            self.on_tail_probe(false);
+            return Some(outgoing);
+        }
+        let start = self.send.last_start.max(self.send.una);
+        let end = self.send.nxt.min(start + self.payload_max());
+        let piece = self.cut_again(Range { start, end }, segment_len);
+        self.on_tail_probe(true);
+        Some(self.emit_again(now, config, piece))
+    }
+
+    fn on_fin_sent(&mut self) {
+        self.flags.set(Flags::FIN_SENT);
+        match self.state {
+            State::Established => self.state = State::FinWait1,
+            State::CloseWait => self.state = State::LastAck,
+            _ => {}
+        }
+    }
+
+    /// Bytes that the peer's window has room for.
+    #[inline]
+    pub(crate) fn peer_room(&self) -> u32 {
+        let edge = self.send.una + self.send.wnd;
+        if edge.after(self.send.nxt) { edge.since(self.send.nxt) } else { 0 }
+    }
+
+    /// Whether `max` bytes, of which the peer's window has `room` for some, make a segment worth
+    /// sending (RFC 9293 section 3.8.6.2.1), and Nagle's algorithm agrees (section 3.7.4).
+    #[inline]
+    fn is_worth_sending(&self, config: &Config, room: u32, max: u32, unsent: u64) -> bool {
+        if room == 0 {
+            return false;
+        }
+        if room < max {
+            return room >= self.send.wnd_max / 2 || self.flags.has(Flags::OVERRIDE);
+        }
+        let is_small = unsent < u64::from(self.window.mss);
+        !(config.nagle && is_small && self.is_in_flight() && !self.is_fin_due())
+    }
+
+    /// After an idle time the window says nothing about the path (RFC 5681 section 4.1).
+    #[inline]
+    fn restart_if_idle(&mut self, now: Instant, config: &Config) {
+        if now.since(self.timers.sent) > self.rtt.rto(config, 0) {
+            let initial = self.initial_window(config);
+            self.window.cwnd = self.window.cwnd.min(initial).max(self.window.mss);
+        }
+    }
+
+    /// Data bytes of the largest segment, SACK blocks taken into account.
+    #[inline]
+    fn payload_max(&self) -> u32 {
+        match &self.reassembly {
+            None => self.window.mss,
+            Some(_) => {
+                let options = TcpOptions { sack: self.sack_blocks(), ..TcpOptions::NONE };
+                self.window.mss.saturating_sub(options.len() as u32).max(1)
+            }
+        }
+    }
+
+    fn sack_blocks(&self) -> SackBlocks {
+        let count_max =
+            if self.flags.has(Flags::TIMESTAMPS) { SACK_COUNT_WITH_TIMESTAMPS } else { SACK_COUNT_MAX };
+        match &self.reassembly {
+            Some(reassembly) if self.flags.has(Flags::SACK) => reassembly.blocks(count_max),
+            _ => SackBlocks::NONE,
+        }
+    }
+
+    /// PSH with the last byte offered (RFC 9293 section 3.9.1.2), FIN with the last byte at all.
+    #[inline]
+    fn text_flags(&self, offset: u64, piece: Piece) -> TcpFlags {
+        let mut flags = TcpFlags::ACK;
+        if piece.len > 0 && offset + u64::from(piece.len) == self.send.offered {
+            flags = flags.with(TcpFlags::PSH);
+        }
+        if piece.fin { flags.with(TcpFlags::FIN) } else { flags }
+    }
+
+    /// A header with acknowledgement, window and options as they are now.
+    #[inline]
+    fn header(&mut self, now: Instant, config: &Config, seq: SeqNumber, flags: TcpFlags) -> TcpRepr {
+        let echo = if self.flags.has(Flags::ECHO_MARK) { TcpFlags::ECE } else { TcpFlags(0) };
+        let timestamps = self
+            .flags
+            .has(Flags::TIMESTAMPS)
+            .then(|| Timestamps { value: config.timestamp_clock(now), echo: self.receive.ts_recent });
+        let sack = if self.reassembly.is_some() { self.sack_blocks() } else { SackBlocks::NONE };
+        TcpRepr {
+            src_port: 0,
+            dst_port: 0,
+            seq,
+            ack: self.receive.nxt,
+            flags: flags.with(echo),
+            window: self.open_window(config),
+            options: TcpOptions { timestamps, sack, ..TcpOptions::NONE },
+        }
+    }
+
+    /// The window field. The right edge never moves left, and right only by a worthwhile amount
+    /// (RFC 9293 section 3.8.6.2.2).
+    #[inline]
+    fn open_window(&mut self, config: &Config) -> u16 {
+        let receive = &mut self.receive;
+        let open = receive.edge.since(receive.nxt);
+        let free = config.receive_window.saturating_sub(receive.unread);
+        let worth = (config.receive_window / 2).min(self.window.mss);
+        let unit = (1u32 << receive.shift) - 1;
+        let field_max = u32::from(u16::MAX);
+        let field = if free >= open.saturating_add(worth) {
+            (free >> receive.shift).min(field_max)
+        } else {
+            // Rounded up: what was offered stays offered.
+            ((open + unit) >> receive.shift).min(field_max)
+        };
+        receive.edge = receive.edge.max(receive.nxt + (field << receive.shift));
+        field as u16
+    }
+
+    /// Everything that an acknowledgement tells has been told.
+    #[inline]
+    fn on_ack_sent(&mut self) {
+        self.receive.last_ack = self.receive.nxt;
+        self.receive.acks_owed = 0;
+        self.receive.segment_count = 0;
+        self.timers.ack = Instant::FAR_FUTURE;
+        if let Some(reassembly) = &mut self.reassembly {
+            reassembly.on_reported();
+            self.release_reassembly();
+        }
+    }
+}
