@@ -254,7 +254,7 @@ impl<S: Service> Stack<S> {
         let Some(slot) = self.table.remove(index) else { return };
         self.wheel.disarm(index);
         let config = &self.profiles[usize::from(slot.profile)][family(slot.key.remote)];
-        if let Some(tcb) = slot.tcb.time_wait(now, config) {
+        if let Some(tcb) = slot.tcb.time_wait() {
             self.time_waits.insert(slot.key, time_wait::Entry { tcb, profile: slot.profile });
         }
         if slot.is_half_open {
