@@ -16,7 +16,6 @@ use crate::read_ahead::ReadAhead;
 use crate::response::Response;
 use crate::shelf::Store;
 use crate::stamp::SlotTexts;
-use std::sync::Arc;
 use tidegate_base::Sum;
 use tidegate_packet::{Frame, Pool};
 
@@ -240,9 +239,3 @@ impl Packer {
         }
     }
 }
-
-/// Tells at compile time that a prepared response may be shared between workers.
-const _: fn() = || {
-    const fn shared<T: Send + Sync>() {}
-    shared::<Arc<Prepared>>();
-};

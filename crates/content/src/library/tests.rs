@@ -4,6 +4,7 @@ use super::*;
 use crate::scratch_dir::ScratchDir;
 use crate::tests::{drain, noise, pool};
 use crate::{HeadTemplate, HeadWriter, Mode, Packer, Response, Stamp};
+use proptest::prelude::*;
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -480,4 +481,58 @@ fn a_root_that_cannot_be_read_is_named() {
     let config = LibraryConfig::new("/nonexistent/root");
     let text = Library::open(&config, Arc::new(Labels)).err().unwrap().to_string();
     assert!(text.contains("/nonexistent/root"), "{text}");
+}
+
+/// Something that a person does to a tree; paths are picked from a few, so that they meet.
+#[derive(Clone, Debug)]
+enum Deed {
+    Write(String),
+    Remove(String),
+    Rename(String, String),
+    Link(String, String),
+}
+
+impl Deed {
+    /// Does it; what cannot be done is left.
+    fn apply(&self, root: &ScratchDir) {
+        let at = |path: &String| root.path().join(path);
+        let _ = match self {
+            Self::Write(path) => {
+                at(path).parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(at(path), path))
+            }
+            Self::Remove(path) => fs::remove_file(at(path)).or_else(|_| fs::remove_dir_all(at(path))),
+            Self::Rename(from, to) => fs::rename(at(from), at(to)),
+            Self::Link(from, to) => symlink(at(to), at(from)),
+        };
+    }
+}
+
+fn deeds() -> impl Strategy<Value = Deed> {
+    let path = || "[ab](/[ab]){0,2}(\\.gz)?".prop_map(String::from);
+    prop_oneof![
+        4 => path().prop_map(Deed::Write),
+        2 => path().prop_map(Deed::Remove),
+        2 => (path(), path()).prop_map(|(from, to)| Deed::Rename(from, to)),
+        1 => (path(), path()).prop_map(|(from, to)| Deed::Link(from, to)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn what_was_followed_is_what_a_fresh_look_finds(
+        before in prop::collection::vec(deeds(), 0..12), after in prop::collection::vec(deeds(), 1..12),
+    ) {
+        let root = ScratchDir::new();
+        before.iter().for_each(|deed| deed.apply(&root));
+        let desk = Desk::of(&root);
+        after.iter().for_each(|deed| deed.apply(&root));
+        let fresh = Desk::of(&root).library.shared.catalogue.load().paths();
+        let end = Instant::now() + SOON;
+        while desk.library.shared.catalogue.load().paths() != fresh {
+            let known = desk.library.shared.catalogue.load().paths();
+            prop_assert!(Instant::now() < end, "{:?} instead of {:?}", known, fresh);
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
 }
