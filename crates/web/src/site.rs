@@ -22,22 +22,19 @@ mod intake;
 mod planner;
 mod shared;
 
-#[cfg(test)]
-mod tests;
-
 pub use shared::{Shared, library_config};
 
 use crate::access_log::{LogSender, Record, beginning_of};
 use crate::counters::SiteTally;
 use crate::field::validator::HttpSecond;
-use crate::memo::{Answer, Era, Memo};
+use crate::memo::{Answer, AnswerTraits, Era, Memo};
 use crate::request::body::Skipped;
 use crate::request::scan::Scanned;
 use crate::status::Status;
 use admission::PeerLimit;
 use hashbrown::HashMap;
 use intake::{Awaited, Intake, Waiting};
-use planner::{Planned, Planner, Rules, refusal};
+use planner::{Planned, Planner, Rules, is_head};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tidegate_base::{Duration, Instant};
@@ -61,6 +58,14 @@ enum Phase {
     PeerDone,
     /// The last answer is written; whatever arrives is thrown away.
     Ending,
+    /// The same behind a refusal: the peer may never notice, so it is given some time, and then reset.
+    Lingering,
+}
+
+impl Phase {
+    const fn is_over(self) -> bool {
+        matches!(self, Self::Ending | Self::Lingering)
+    }
 }
 
 /// What a site remembers of a connection.
@@ -180,7 +185,7 @@ impl Site {
     fn feed(&mut self, conn: &mut SiteConn<'_>, intake: &mut Intake, bytes: &[u8]) -> usize {
         let mut used = 0;
         while used < bytes.len() && intake.waiting == Waiting::Input {
-            if conn.state().phase == Phase::Ending {
+            if conn.state().phase.is_over() {
                 return bytes.len();
             }
             match self.feed_one(conn, intake, &bytes[used..]) {
@@ -214,7 +219,7 @@ impl Site {
         match intake.scan.advance(bytes, &self.shared.bounds.head) {
             Scanned::Partial => 0,
             Scanned::Refused(status) => {
-                self.refuse(conn, status, bytes);
+                self.refuse(conn, status, false, bytes);
                 bytes.len()
             }
             Scanned::Whole(len) => self.on_head(conn, intake, &bytes[..len]),
@@ -236,6 +241,10 @@ impl Site {
             Planned::Answer(answer, body) => {
                 intake.body = body;
                 self.answer(conn, &answer, head);
+                head.len()
+            }
+            Planned::Refuse { status, head_only } => {
+                self.refuse(conn, status, head_only, head);
                 head.len()
             }
             Planned::Await(document, encoding) => {
@@ -292,10 +301,14 @@ impl Site {
     }
 
     /// Answers what is no request, or none that can be served, and ends the connection.
-    fn refuse(&mut self, conn: &mut SiteConn<'_>, status: Status, head: &[u8]) {
-        let answer = refusal(&self.shared.pages, status, false);
+    fn refuse(&mut self, conn: &mut SiteConn<'_>, status: Status, head_only: bool, head: &[u8]) {
+        let answer = Answer {
+            prepared: self.shared.pages.error(status),
+            traits: AnswerTraits { code: status.code(), head_only, close: true },
+        };
         self.answer(conn, &answer, head);
         // RFC 9112 section 9.6: the peer may still be sending; to reset it now could cost it the answer.
+        conn.state().phase = Phase::Lingering;
         conn.arm_timer(self.shared.bounds.linger);
     }
 
@@ -314,10 +327,14 @@ impl Site {
         bytes.drain(..used);
         intake.bytes = bytes;
         self.settle(conn, intake);
+        // The timer may have been set for something that took longer than being idle may.
+        if conn.state().intake.is_none() && !conn.state().phase.is_over() {
+            conn.arm_timer(self.shared.bounds.idle);
+        }
     }
 
     fn settle(&mut self, conn: &mut SiteConn<'_>, mut intake: Intake) {
-        if conn.state().phase == Phase::Ending {
+        if conn.state().phase.is_over() {
             return conn.take(intake.held);
         }
         hold_rest(conn, &mut intake);
@@ -354,7 +371,7 @@ impl Site {
         let quiet_ms = now.as_millis_wrapping().wrapping_sub(state.active_ms);
         let quiet_since = now - Duration::from_millis(u64::from(quiet_ms));
         let (since, patience) = match (state.intake.as_deref(), state.phase) {
-            (_, Phase::Ending) => (quiet_since, bounds.linger),
+            (_, Phase::Lingering) => (quiet_since, bounds.linger),
             (Some(Intake { since: Some(since), waiting, .. }), _) => (*since, self.patience(*waiting)),
             (Some(_), _) => (quiet_since, bounds.idle),
             (None, _) if state.request_count == 0 => (quiet_since, bounds.header),
@@ -375,23 +392,25 @@ impl Site {
     fn expire(&mut self, conn: &mut SiteConn<'_>) {
         let intake = conn.state().intake.take();
         match intake {
+            // TCP sees to the end of what was closed in order.
+            _ if conn.state().phase == Phase::Ending => {}
+            _ if conn.state().phase == Phase::Lingering => conn.abort(),
             Some(intake) if intake.is_partial() => {
                 self.tally.header_timeout_count.add(1);
                 conn.take(intake.held);
                 // Behind an answer, the rest of its request's body is only waited for, never answered.
                 match intake.body {
                     Some(_) => self.end(conn),
-                    None => self.refuse(conn, Status::RequestTimeout, &intake.bytes),
+                    None => self.refuse(conn, Status::RequestTimeout, false, &intake.bytes),
                 }
             }
             Some(intake) if intake.waiting == Waiting::Load => {
-                self.refuse(conn, Status::ServiceUnavailable, &intake.bytes);
+                self.refuse(conn, Status::ServiceUnavailable, is_head(&intake.bytes), &intake.bytes);
                 conn.take(intake.held);
             }
             _ => {
                 self.tally.idle_timeout_count.add(1);
                 self.end(conn);
-                conn.arm_timer(self.shared.bounds.linger);
             }
         }
     }
@@ -431,7 +450,7 @@ impl Service for Site {
 
     #[inline]
     fn on_recv(&mut self, conn: &mut SiteConn<'_>, data: &[u8]) {
-        if conn.state().phase == Phase::Ending {
+        if conn.state().phase.is_over() {
             return;
         }
         self.tick(conn.now());
@@ -445,7 +464,7 @@ impl Service for Site {
         let state = conn.state();
         let is_waiting = state.intake.as_ref().is_some_and(|intake| intake.waiting != Waiting::Input);
         match (state.phase, is_waiting) {
-            (Phase::Ending, _) => {}
+            (Phase::Ending | Phase::Lingering, _) => {}
             (_, true) => state.phase = Phase::PeerDone,
             (_, false) => {
                 state.intake = None;
@@ -471,7 +490,7 @@ impl Service for Site {
             conn.arm_timer(self.shared.bounds.linger);
         } else if left > Duration::ZERO {
             conn.arm_timer(left);
-        } else if conn.state().phase == Phase::Ending {
+        } else if conn.state().phase.is_over() {
             conn.abort();
         } else {
             self.expire(conn);
@@ -502,7 +521,7 @@ impl Service for Site {
             }
             None if self.shared.is_draining() => {
                 let is_idle = conn.state().intake.is_none() && conn.unsent_count() == 0;
-                if is_idle && conn.state().phase != Phase::Ending {
+                if is_idle && !conn.state().phase.is_over() {
                     self.end(conn);
                 }
             }

@@ -19,6 +19,13 @@ use tidegate_content::{
 pub(crate) enum Planned {
     /// An answer, and a body to be thrown away before the next request.
     Answer(Answer, Option<BodySkip>),
+    /// No request, or none that can be served: where the next one starts is not known.
+    Refuse {
+        /// Why.
+        status: Status,
+        /// Whether it seems to be a HEAD.
+        head_only: bool,
+    },
     /// The document is being loaded under the ticket that was given.
     Await(Arc<Document>, Encoding),
 }
@@ -79,13 +86,13 @@ impl Planner {
         let mut storage = FieldStorage::new();
         let request = match Request::parse(head, &mut storage) {
             Ok(request) => request,
-            Err(status) => return Planned::Answer(refusal(rules.pages, status, is_head(head)), None),
+            Err(status) => return Planned::Refuse { status, head_only: is_head(head) },
         };
         let body = match BodySkip::new(request.framing, rules.body_len_max) {
             Ok(body) => body,
             Err(status) => {
                 let status = request.refusal().unwrap_or(status);
-                return Planned::Answer(refusal(rules.pages, status, is_head(head)), None);
+                return Planned::Refuse { status, head_only: is_head(head) };
             }
         };
         let outcome = match self.respond(&request, rules, ticket, awaited) {
@@ -210,16 +217,9 @@ fn once(status: Status, prepared: Arc<Prepared>) -> Outcome {
     Outcome { code: status.code(), prepared, is_lasting: false }
 }
 
-/// The answer to what is no request that can be served, behind which the connection ends.
-pub(crate) fn refusal(pages: &Pages, status: Status, head_only: bool) -> Answer {
-    Answer {
-        prepared: pages.error(status),
-        traits: AnswerTraits { code: status.code(), head_only, close: true },
-    }
-}
-
-// RFC 9110 section 9.3.2: no content in an answer to HEAD, whatever else is wrong with the request.
-fn is_head(head: &[u8]) -> bool {
+/// Whether bytes look like a HEAD request: there is no content in the answer to one, whatever else is
+/// wrong with it (RFC 9110 section 9.3.2).
+pub(crate) fn is_head(head: &[u8]) -> bool {
     head.trim_ascii_start().starts_with(b"HEAD ")
 }
 
