@@ -5,6 +5,7 @@ use crate::congestion::AckSample;
 use crate::connection::Connection;
 use crate::flags::Flags;
 use crate::handshake::stamp;
+use crate::recovery::SackReport;
 use crate::{Arrival, Closed, Config, Outcome, State};
 use tidegate_base::{DropReason, Duration, Instant};
 use tidegate_wire::{TcpFlags, TcpRepr};
@@ -35,7 +36,7 @@ impl Connection {
             self.on_mark_echo(now, config, repr);
         }
         if acked {
-            self.on_new_ack(now, config, repr);
+            self.on_new_ack(now, config, repr, sack);
         }
         self.update_window(repr, self.send.shift);
         if self.recovery.is_some() {
@@ -64,13 +65,13 @@ impl Connection {
 
     /// SND.UNA moves to SEG.ACK, which lies in (SND.UNA, SND.NXT].
     #[inline]
-    pub(crate) fn on_new_ack(&mut self, now: Instant, config: &Config, repr: &TcpRepr) {
+    pub(crate) fn on_new_ack(&mut self, now: Instant, config: &Config, repr: &TcpRepr, sack: SackReport) {
         let count = repr.ack.since(self.send.una);
         let covers_fin = repr.ack == self.send.nxt && self.flags.has(Flags::FIN_SENT);
         self.send.acked += u64::from(count) - u64::from(covers_fin);
         self.send.una = repr.ack;
         self.send.last_start = self.send.last_start.max(repr.ack);
-        self.measure(now, config, repr);
+        self.measure(now, config, repr, sack);
         self.backoff = 0;
         self.timers.progress = now;
         self.note_acked_in_recovery(count);
@@ -83,9 +84,10 @@ impl Connection {
     }
 
     /// Measures the round trip: of the timed segment, or by its timestamp if segments were sent again
-    /// (RFC 6298 section 3, RFC 7323 section 4.1).
+    /// (RFC 6298 section 3, RFC 7323 section 4.1). One that answers a duplicate, because an earlier
+    /// acknowledgement was lost, echoes a stamp as old as that and measures nothing.
     #[inline]
-    fn measure(&mut self, now: Instant, config: &Config, repr: &TcpRepr) {
+    fn measure(&mut self, now: Instant, config: &Config, repr: &TcpRepr, sack: SackReport) {
         if self.flags.has(Flags::TIMING) {
             if repr.ack.at_or_after(self.timed_end) {
                 self.flags.clear(Flags::TIMING);
@@ -94,6 +96,7 @@ impl Connection {
         } else if let Some(ts) = repr.options.timestamps
             && self.recovery.is_some()
             && self.flags.has(Flags::TIMESTAMPS)
+            && !sack.is_duplicate
         {
             let since = stamp(config.timestamp_clock(now)) - stamp(ts.echo);
             if since >= 0 {

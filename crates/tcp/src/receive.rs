@@ -5,6 +5,7 @@ use crate::connection::Connection;
 use crate::flags::Flags;
 use crate::handshake::{clock_secs, stamp};
 use crate::reassembly::Reassembly;
+use crate::recovery::SackReport;
 use crate::scoreboard::Range;
 use crate::{Arrival, Closed, Config, Outcome, State};
 use tidegate_base::{DropReason, Instant, SeqNumber};
@@ -69,7 +70,7 @@ impl Connection {
         self.probe_count = 0;
         let acked = repr.ack != self.send.una;
         if acked {
-            self.on_new_ack(now, config, repr);
+            self.on_new_ack(now, config, repr, SackReport::default());
         }
         self.update_window(repr, self.send.shift);
         if !arrival.payload.is_empty() {
@@ -200,6 +201,7 @@ impl Connection {
         } else {
             self.report_duplicate(Range { start: repr.seq, end: repr.seq + len });
             self.owe_ack();
+            self.timers.received = now;
         }
         if self.state == State::TimeWait && repr.flags.contains(TcpFlags::FIN) {
             self.timers.start_time_wait(now, config);

@@ -53,7 +53,7 @@ struct TailProbe {
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct SackReport {
     /// A block reported bytes that came twice (RFC 2883).
-    is_duplicate: bool,
+    pub(crate) is_duplicate: bool,
 }
 
 /// The state of loss recovery.

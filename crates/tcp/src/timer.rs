@@ -215,9 +215,9 @@ impl Connection {
 
     /// Full segments may be too large for the path without anybody saying so (RFC 8899 section 4.3).
     fn suspect_black_hole(&mut self, config: &Config) {
-        let is_full = self.send.nxt.since(self.send.una) >= self.window.mss;
         let floor = u32::from(config.black_hole_mss);
-        if self.backoff > BLACK_HOLE_TIMEOUTS && is_full && self.window.mss > floor {
+        let is_large = self.window.mss.min(self.send.nxt.since(self.send.una)) > floor;
+        if self.backoff > BLACK_HOLE_TIMEOUTS && is_large {
             self.set_mss(config, config.black_hole_mss);
         }
     }

@@ -16,6 +16,9 @@ const ECN_CAPABLE: u8 = 2;
 /// SACK blocks that fit beside timestamps, and without them (RFC 2018 section 3).
 const SACK_COUNT_WITH_TIMESTAMPS: usize = 3;
 const SACK_COUNT_MAX: usize = 4;
+/// Bytes of a SACK option without blocks, padded, and of a block.
+const SACK_HEADER_LEN: u32 = 4;
+const SACK_BLOCK_LEN: u32 = 8;
 
 /// Flags that make something else than text or an acknowledgement due.
 const DUE: Flags = Flags::RESET_DUE.with(Flags::SYN_DUE).with(Flags::PROBE_DUE).with(Flags::TAIL_PROBE_DUE);
@@ -77,8 +80,8 @@ impl Connection {
         }
         if self.flags.take(Flags::PROBE_DUE) && self.state.is_synchronized() {
             // An old sequence number asks for an acknowledgement (RFC 9293 section 3.8.4).
-            let repr = self.header(now, config, self.send.una - 1u32, TcpFlags::ACK);
-            self.on_ack_sent();
+            let repr = self.header(now, config, self.send.una - 1u32, TcpFlags::ACK, 0);
+            self.on_ack_sent(&repr);
             return Some(Outgoing { repr, offset: 0, payload_len: 0, ecn: 0 });
         }
         None
@@ -119,15 +122,15 @@ impl Connection {
             // Karn: which of the two is acknowledged cannot be told (RFC 6298 section 3).
             self.flags.clear(Flags::TIMING);
         }
-        self.on_ack_sent();
+        self.on_ack_sent(&repr);
         Outgoing { repr, offset: 0, payload_len: 0, ecn: 0 }
     }
 
     /// A bare acknowledgement.
     fn transmit_ack(&mut self, now: Instant, config: &Config) -> Outgoing {
         let owed = self.receive.acks_owed;
-        let repr = self.header(now, config, self.send.nxt, TcpFlags::ACK);
-        self.on_ack_sent();
+        let repr = self.header(now, config, self.send.nxt, TcpFlags::ACK, 0);
+        self.on_ack_sent(&repr);
         self.receive.acks_owed = owed - 1;
         Outgoing { repr, offset: 0, payload_len: 0, ecn: 0 }
     }
@@ -162,11 +165,11 @@ impl Connection {
     ) -> Option<Outgoing> {
         let recovery = self.recovery.as_ref()?;
         let hole = recovery.scoreboard.next_hole(self.send.una)?;
-        let len = hole.len().min(self.payload_max());
-        if !recovery.send_one && self.pipe() + len > self.window.cwnd {
+        let max = hole.len().min(self.window.mss);
+        if !recovery.send_one && self.pipe() + max > self.window.cwnd {
             return None;
         }
-        let piece = self.cut_again(Range { start: hole.start, end: hole.start + len }, segment_len);
+        let piece = self.cut_again(hole, segment_len);
         let range = Range { start: piece.seq, end: piece.seq + piece.len + u32::from(piece.fin) };
         let (snd_nxt, stamp) = (self.send.nxt, config.timestamp_clock(now));
         if let Some(recovery) = &mut self.recovery {
@@ -175,14 +178,14 @@ impl Connection {
         Some(self.emit_again(now, config, piece))
     }
 
-    /// Cuts what was sent before anew: data as the owner wants it, or the FIN.
+    /// Cuts the beginning of what was sent before anew: data as the owner wants it, or the FIN.
     fn cut_again(&mut self, range: Range, segment_len: SegmentLen<'_>) -> Piece {
         let offset = self.offset_of(range.start);
         let left = self.send.offered.saturating_sub(offset);
-        let max = u64::from(range.len()).min(left) as u32;
-        let len = if max == 0 { 0 } else { segment_len(offset, max as usize).clamp(1, max as usize) as u32 };
+        let max = u64::from(range.len().min(self.window.mss)).min(left) as u32;
+        let len = cut(offset, max, segment_len);
         let is_last = u64::from(len) == left && self.flags.has(Flags::FIN_SENT);
-        Piece { seq: range.start, len, fin: is_last && range.start + len != self.send.nxt }
+        Piece { seq: range.start, len, fin: is_last && (range.start + len).before(range.end) }
     }
 
     /// Sends a piece again. Never marked as ECN-capable (RFC 3168 section 6.1.5).
@@ -193,9 +196,9 @@ impl Connection {
         }
         let offset = self.offset_of(piece.seq);
         let flags = self.text_flags(offset, piece);
-        let repr = self.header(now, config, piece.seq, flags);
+        let repr = self.header(now, config, piece.seq, flags, piece.len);
         self.timers.sent = now;
-        self.on_ack_sent();
+        self.on_ack_sent(&repr);
         Outgoing { repr, offset, payload_len: piece.len as usize, ecn: 0 }
     }
 
@@ -214,7 +217,7 @@ impl Connection {
             return None;
         }
         let room = self.peer_room();
-        let max = unsent.min(self.payload_max().into()) as u32;
+        let max = unsent.min(self.window.mss.into()) as u32;
         if !self.is_worth_sending(config, room, max, unsent) {
             return None;
         }
@@ -227,7 +230,7 @@ impl Connection {
             return None;
         }
         let offset = self.offset_of(self.send.nxt);
-        let len = if max == 0 { 0 } else { segment_len(offset, max as usize).clamp(1, max as usize) as u32 };
+        let len = cut(offset, max, segment_len);
         let fin = self.is_fin_due() && u64::from(len) == unsent && len < room;
         Some(self.emit_new(now, config, Piece { seq: self.send.nxt, len, fin }))
     }
@@ -240,7 +243,7 @@ impl Connection {
         if piece.len > 0 && self.flags.take(Flags::CWR_DUE) {
             flags = flags.with(TcpFlags::CWR);
         }
-        let repr = self.header(now, config, piece.seq, flags);
+        let repr = self.header(now, config, piece.seq, flags, piece.len);
         self.send.last_start = piece.seq;
         self.send.nxt = piece.seq + piece.len + u32::from(piece.fin);
         if piece.fin {
@@ -258,7 +261,7 @@ impl Connection {
         self.flags.clear(Flags::OVERRIDE);
         self.arm_on_new_text(now, config);
         self.timers.sent = now;
-        self.on_ack_sent();
+        self.on_ack_sent(&repr);
         let ecn = if piece.len > 0 && self.flags.has(Flags::ECN) { ECN_CAPABLE } else { 0 };
         Outgoing { repr, offset, payload_len: piece.len as usize, ecn }
     }
@@ -279,8 +282,7 @@ impl Connection {
             return Some(outgoing);
         }
         let start = self.send.last_start.max(self.send.una);
-        let end = self.send.nxt.min(start + self.payload_max());
-        let piece = self.cut_again(Range { start, end }, segment_len);
+        let piece = self.cut_again(Range { start, end: self.send.nxt }, segment_len);
         self.on_tail_probe(true);
         Some(self.emit_again(now, config, piece))
     }
@@ -324,23 +326,16 @@ impl Connection {
         }
     }
 
-    /// Data bytes of the largest segment, SACK blocks taken into account.
-    #[inline]
-    fn payload_max(&self) -> u32 {
-        match &self.reassembly {
-            None => self.window.mss,
-            Some(_) => {
-                let options = TcpOptions { sack: self.sack_blocks(), ..TcpOptions::NONE };
-                self.window.mss.saturating_sub(options.len() as u32).max(1)
-            }
-        }
-    }
-
-    fn sack_blocks(&self) -> SackBlocks {
+    /// The SACK blocks for a segment with `payload_len` bytes of data: as many as it has room for.
+    /// Data is not cut smaller for them, since its owner has cut it already.
+    fn sack_blocks(&self, payload_len: u32) -> SackBlocks {
         let count_max =
             if self.flags.has(Flags::TIMESTAMPS) { SACK_COUNT_WITH_TIMESTAMPS } else { SACK_COUNT_MAX };
+        let room = self.window.mss.saturating_sub(payload_len + SACK_HEADER_LEN) / SACK_BLOCK_LEN;
         match &self.reassembly {
-            Some(reassembly) if self.flags.has(Flags::SACK) => reassembly.blocks(count_max),
+            Some(reassembly) if self.flags.has(Flags::SACK) => {
+                reassembly.blocks(count_max.min(room as usize))
+            }
             _ => SackBlocks::NONE,
         }
     }
@@ -357,13 +352,20 @@ impl Connection {
 
     /// A header with acknowledgement, window and options as they are now.
     #[inline]
-    fn header(&mut self, now: Instant, config: &Config, seq: SeqNumber, flags: TcpFlags) -> TcpRepr {
+    fn header(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        seq: SeqNumber,
+        flags: TcpFlags,
+        payload_len: u32,
+    ) -> TcpRepr {
         let echo = if self.flags.has(Flags::ECHO_MARK) { TcpFlags::ECE } else { TcpFlags(0) };
         let timestamps = self
             .flags
             .has(Flags::TIMESTAMPS)
             .then(|| Timestamps { value: config.timestamp_clock(now), echo: self.receive.ts_recent });
-        let sack = if self.reassembly.is_some() { self.sack_blocks() } else { SackBlocks::NONE };
+        let sack = if self.reassembly.is_some() { self.sack_blocks(payload_len) } else { SackBlocks::NONE };
         TcpRepr {
             src_port: 0,
             dst_port: 0,
@@ -395,16 +397,27 @@ impl Connection {
         field as u16
     }
 
-    /// Everything that an acknowledgement tells has been told.
+    /// What an acknowledgement tells has been told; but one that is owed for text beyond a gap stays
+    /// owed if there was no room to say so.
     #[inline]
-    fn on_ack_sent(&mut self) {
+    fn on_ack_sent(&mut self, repr: &TcpRepr) {
         self.receive.last_ack = self.receive.nxt;
-        self.receive.acks_owed = 0;
         self.receive.segment_count = 0;
         self.timers.ack = Instant::FAR_FUTURE;
-        if let Some(reassembly) = &mut self.reassembly {
+        let Some(reassembly) = &mut self.reassembly else {
+            self.receive.acks_owed = 0;
+            return;
+        };
+        if !repr.options.sack.is_empty() || !self.flags.has(Flags::SACK) {
+            self.receive.acks_owed = 0;
             reassembly.on_reported();
             self.release_reassembly();
         }
     }
+}
+
+/// How many of at most `max` bytes at `offset` make a segment.
+#[inline]
+fn cut(offset: u64, max: u32, segment_len: SegmentLen<'_>) -> u32 {
+    if max == 0 { 0 } else { (segment_len(offset, max as usize) as u32).clamp(1, max) }
 }
