@@ -1,10 +1,13 @@
 //! `tidegate-bench`: Tidegate against its peers and against itself, everything in one run on one machine.
 //!
 //! It prints ratios and writes results with the facts of the machine; it never asserts a time. One module a
-//! bench: [`web`] is the web server against nginx and h2o under kernel clients.
+//! bench: [`web`] is the web server against nginx and h2o under kernel clients, [`memory`] the server under our
+//! own client with no kernel between them.
 #![forbid(unsafe_code)]
 
+mod load;
 mod machine;
+mod memory;
 mod plot;
 mod statistics;
 mod web;
@@ -25,12 +28,15 @@ struct Args {
 enum Bench {
     /// Tidegate, nginx and h2o serve the same files to the same client, in turns
     Web(web::Args),
+    /// Our client and our server joined in memory, without a kernel: what the stack alone costs
+    Memory(memory::Args),
 }
 
 fn main() -> ExitCode {
     let Args { bench } = Args::parse();
     let outcome = match bench {
         Bench::Web(args) => web::run(&args),
+        Bench::Memory(args) => memory::run(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -37,6 +37,23 @@ impl SourceFile {
         if self.is_test() { 0 } else { self.text.lines().take_while(|line| *line != "#[cfg(test)]").count() }
     }
 
+    /// Each function of the crate proper, by the line that names it, and how many lines it has.
+    ///
+    /// Relies on rustfmt: a function ends at the first closing brace that stands under its first letter.
+    pub fn functions(&self) -> impl Iterator<Item = (&str, usize)> {
+        let lines: Vec<&str> = self.text.lines().take(self.production_lines()).collect();
+        let starts = (0..lines.len()).filter({
+            let lines = lines.clone();
+            move |&index| is_function(lines[index])
+        });
+        starts.filter_map(move |start| {
+            let indent = lines[start].len() - lines[start].trim_start().len();
+            let closes = |line: &&str| line.trim_start() == "}" && line.len() == indent + 1;
+            let len = lines[start..].iter().position(closes)? + 1;
+            Some((lines[start].trim(), len))
+        })
+    }
+
     /// Whether it is the root module of a library or of a program, where crate-wide attributes stand.
     pub fn is_crate_root(&self) -> bool {
         self.path.ends_with("src/lib.rs") || self.path.ends_with("src/main.rs")
@@ -67,4 +84,10 @@ fn collect(folder: &Path, root: &Path, files: &mut Vec<SourceFile>) -> io::Resul
         }
     }
     Ok(())
+}
+
+/// Whether a line opens a function with a body that goes on below.
+fn is_function(line: &str) -> bool {
+    let named = line.trim_start().starts_with("fn ") || line.contains(" fn ");
+    named && !line.trim_start().starts_with("//") && !line.ends_with(['}', ';'])
 }

@@ -8,6 +8,12 @@ use tidegate_xtask::{SourceFile, root, sources};
 /// Production lines that a file may have. Split a longer one by state or by header.
 const LINES_MAX: usize = 800;
 
+/// Lines that a function may have.
+const FUNCTION_LINES_MAX: usize = 70;
+
+/// Words that name nothing.
+const EMPTY_NAMES: [&str; 5] = ["util", "utils", "common", "misc", "helpers"];
+
 /// Crates in which `unsafe` may stand, each time with its `SAFETY:` line.
 const UNSAFE: [&str; 3] = ["crates/packet", "crates/sys", "crates/bpf"];
 
@@ -33,6 +39,24 @@ fn every_file_says_what_it_is() {
 #[test]
 fn no_file_is_longer_than_a_reader_can_hold() {
     assert_eq!(paths_of(|file| file.production_lines() > LINES_MAX), [""; 0], "over {LINES_MAX} lines");
+}
+
+#[test]
+fn no_function_is_longer_than_a_page() {
+    let long = |file: &SourceFile| file.functions().any(|(_, len)| len > FUNCTION_LINES_MAX);
+    assert_eq!(
+        paths_of(long),
+        [""; 0],
+        "a function over {FUNCTION_LINES_MAX} lines: split it by state or header"
+    );
+}
+
+#[test]
+fn every_file_is_named_after_what_it_holds() {
+    let unnamed = paths_of(|file| {
+        file.path.iter().any(|part| EMPTY_NAMES.contains(&part.to_string_lossy().trim_end_matches(".rs")))
+    });
+    assert_eq!(unnamed, [""; 0], "name it after the concept");
 }
 
 #[test]

@@ -99,11 +99,6 @@ impl HttpLoad {
         std::mem::replace(&mut self.counters, LoadCounters::new())
     }
 
-    /// Opens no more connections and lets those there are end.
-    pub(crate) fn stop(&mut self) {
-        self.wanted_count = 0;
-    }
-
     fn ask(&mut self, conn: &mut Conn<'_, Self>) {
         conn.state().asked_at = conn.now();
         let len = self.requests[self.next_request].bytes.len() as u32;
@@ -116,8 +111,8 @@ impl HttpLoad {
         self.counters.answer_count += 1;
         self.counters.latency_ns.saturating_record(taken.as_nanos());
         match self.reuse {
-            Reuse::KeepAlive if self.wanted_count > 0 => self.ask(conn),
-            _ => conn.close(),
+            Reuse::KeepAlive => self.ask(conn),
+            Reuse::Close => conn.close(),
         }
     }
 }
@@ -154,7 +149,7 @@ impl Service for HttpLoad {
     fn on_closed(&mut self, _: ConnId, call: Call, why: Closed) {
         self.open_count -= 1;
         let whole = call.reader.is_between_answers() && why == Closed::Finished;
-        self.counters.error_count += u64::from(!whole && self.wanted_count > 0);
+        self.counters.error_count += u64::from(!whole);
     }
 
     fn poll_connect(&mut self, _: Instant) -> Option<(SocketAddr, Call)> {
@@ -179,7 +174,8 @@ impl Service for HttpLoad {
 
     fn fetch(&mut self, ask: &Ask, offset: u64, len: usize, pool: &mut Pool) -> Result<Payload, FetchError> {
         let request = self.requests.get(ask.index as usize).ok_or(FetchError::Gone)?;
-        let bytes = request.bytes.get(offset as usize..).and_then(|b| b.get(..len)).ok_or(FetchError::Gone)?;
+        let bytes =
+            request.bytes.get(offset as usize..).and_then(|b| b.get(..len)).ok_or(FetchError::Gone)?;
         let mut frame = pool.alloc().ok_or(FetchError::NoFrame)?;
         if !frame.extend(bytes) {
             pool.free(frame);

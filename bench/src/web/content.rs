@@ -34,22 +34,26 @@ impl Body {
     pub(crate) fn paths(self) -> Vec<String> {
         match self {
             Body::Bytes(size) => vec![format!("bytes/{size}")],
-            Body::Mix => (0..MIX_COUNT).map(|index| format!("mix/{index}")).collect(),
+            Body::Mix => mix_order().map(|index| format!("mix/{index}")).collect(),
         }
     }
 
     fn sizes(self) -> Vec<u64> {
         match self {
             Body::Bytes(size) => vec![size],
-            Body::Mix => {
-                (0..MIX_COUNT).map(|index| mix_size((index as f64 + 0.5) / MIX_COUNT as f64)).collect()
-            }
+            Body::Mix => mix_order().map(|index| mix_size((index as f64 + 0.5) / MIX_COUNT as f64)).collect(),
         }
     }
 }
 
 /// Files in the mix.
 pub(crate) const MIX_COUNT: usize = 1000;
+
+/// The files from small to large, scattered: a client that goes through them meets all sizes early.
+fn mix_order() -> impl Iterator<Item = usize> {
+    const STEP: usize = 617; // prime, and so every index comes once
+    (0..MIX_COUNT).map(|position| position * STEP % MIX_COUNT)
+}
 
 /// The size at a quantile: log-uniform from 200 B to 25 kB, then a Pareto tail.
 fn mix_size(quantile: f64) -> u64 {

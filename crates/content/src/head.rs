@@ -10,8 +10,7 @@
 //! Invariant: a slot's bytes are zero in the template and lie wholly inside it, so a slot's value adds to
 //! the template's sum and nothing has to be taken away first.
 
-use crate::stamp::{CONNECTION_LEN, DATE_LEN, Stamp};
-use std::ops::Range;
+use crate::stamp::{CONNECTION_LEN, DATE_LEN, Fill, Text};
 use tidegate_base::Sum;
 
 /// What goes into a hole.
@@ -26,25 +25,6 @@ enum Slot {
 struct Place {
     at: usize,
     slot: Slot,
-}
-
-/// What the holes of one response are filled with.
-pub(crate) struct Fill<'a> {
-    date: &'a [u8; DATE_LEN],
-    connection: &'a [u8; CONNECTION_LEN],
-}
-
-impl<'a> Fill<'a> {
-    pub(crate) fn new(date: &'a [u8; DATE_LEN], stamp: Stamp) -> Self {
-        Self { date, connection: stamp.connection() }
-    }
-
-    fn text(&self, slot: Slot) -> &[u8] {
-        match slot {
-            Slot::Date => self.date,
-            Slot::Connection => self.connection,
-        }
-    }
 }
 
 /// A finished head.
@@ -80,44 +60,54 @@ impl HeadTemplate {
         len
     }
 
-    /// Fills the slots' parts that lie in `window`, the response's bytes from `offset` on.
+    /// Fills the slots' parts that lie in `window`, the response's bytes from `offset` on; returns what they
+    /// add to its sum.
     #[inline]
-    pub(crate) fn patch(&self, offset: u64, window: &mut [u8], fill: &Fill<'_>) {
-        for place in &self.places {
-            if let Some((part, at)) = place.within(offset, window.len()) {
-                let text = &fill.text(place.slot)[part];
-                window[at..at + text.len()].copy_from_slice(text);
+    pub(crate) fn fill(&self, offset: u64, window: &mut [u8], fill: &Fill<'_>) -> Sum {
+        let Ok(offset) = usize::try_from(offset) else { return Sum::ZERO };
+        self.places.iter().fold(Sum::ZERO, |sum, place| {
+            sum + match place.slot {
+                Slot::Date => put(fill.date, place.at, offset, window),
+                Slot::Connection => put(fill.connection, place.at, offset, window),
             }
-        }
-    }
-
-    /// What the filled slots add to the sum of the `len` bytes from `offset` on.
-    #[inline]
-    pub(crate) fn slot_sum(&self, offset: u64, len: usize, fill: &Fill<'_>) -> Sum {
-        let in_window = self.places.iter().filter_map(|place| {
-            let (part, at) = place.within(offset, len)?;
-            Some(Sum::of(&fill.text(place.slot)[part]).at_offset(at))
-        });
-        in_window.fold(Sum::ZERO, |sum, part| sum + part)
+        })
     }
 }
 
-impl Place {
+impl Slot {
     const fn len(self) -> usize {
-        match self.slot {
-            Slot::Date => DATE_LEN,
-            Slot::Connection => CONNECTION_LEN,
+        match self {
+            Self::Date => DATE_LEN,
+            Self::Connection => CONNECTION_LEN,
         }
     }
+}
 
-    /// Which part of the slot's value lies in the `len` bytes from `offset` on, and where in them.
-    #[inline]
-    fn within(self, offset: u64, len: usize) -> Option<(Range<usize>, usize)> {
-        let offset = usize::try_from(offset).ok()?;
-        let start = self.at.max(offset);
-        let end = (self.at + self.len()).min(offset.saturating_add(len));
-        (start < end).then(|| (start - self.at..end - self.at, start - offset))
+/// Puts the text at `at` of the response into the window that starts at `offset` of it, as far as it lies
+/// there; returns what that adds to the window's sum.
+#[inline]
+fn put<const LEN: usize>(text: &Text<LEN>, at: usize, offset: usize, window: &mut [u8]) -> Sum {
+    let start = at.wrapping_sub(offset);
+    match window.get_mut(start..).and_then(|rest| rest.first_chunk_mut()) {
+        Some(place) => {
+            *place = text.bytes;
+            text.sum.at_offset(start)
+        }
+        None => put_part(&text.bytes, at, offset, window),
     }
+}
+
+/// As [`put`], for a window that cuts the text.
+#[cold]
+fn put_part(text: &[u8], at: usize, offset: usize, window: &mut [u8]) -> Sum {
+    let start = at.max(offset);
+    let end = (at + text.len()).min(offset.saturating_add(window.len()));
+    if start >= end {
+        return Sum::ZERO;
+    }
+    let part = &text[start - at..end - at];
+    window[start - offset..end - offset].copy_from_slice(part);
+    Sum::of(part).at_offset(start - offset)
 }
 
 /// A head under construction.
@@ -157,7 +147,7 @@ impl HeadWriter {
 
     fn slot(&mut self, slot: Slot) -> &mut Self {
         let place = Place { at: self.bytes.len(), slot };
-        self.bytes.resize(place.at + place.len(), 0);
+        self.bytes.resize(place.at + slot.len(), 0);
         self.places.push(place);
         self
     }

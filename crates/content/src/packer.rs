@@ -11,13 +11,11 @@
 //! Invariant: the same response, offset and length give the same bytes each time and in each mode, and the
 //! sum is that of the bytes. One packer is used with one pool.
 
-use crate::head::Fill;
 use crate::prepared::{Chunk, Prepared};
 use crate::read_ahead::ReadAhead;
 use crate::response::Response;
 use crate::shelf::Store;
-use crate::stamp::Dates;
-use std::sync::Arc;
+use crate::stamp::SlotTexts;
 use tidegate_base::Sum;
 use tidegate_packet::{Frame, Pool};
 
@@ -68,7 +66,7 @@ const LARGEST_SHARE: usize = 4;
 pub struct Packer {
     mode: Mode,
     high_water_percent: usize,
-    dates: Dates,
+    texts: SlotTexts,
     store: Store,
     sweep_is_due: bool,
     read_ahead: ReadAhead,
@@ -86,7 +84,7 @@ impl Packer {
         Self {
             mode,
             high_water_percent: percent.min(100),
-            dates: Dates::new(),
+            texts: SlotTexts::new(),
             store: Store::default(),
             sweep_is_due: false,
             read_ahead: ReadAhead::new(),
@@ -106,7 +104,7 @@ impl Packer {
 
     /// Tells the time, in seconds since 1970-01-01 00:00 UTC. Cheap where the second is the same.
     pub fn set_date(&mut self, now_unix_secs: u64) {
-        self.sweep_is_due |= self.dates.advance(now_unix_secs);
+        self.sweep_is_due |= self.texts.advance(now_unix_secs);
     }
 
     /// A frame with the `len` bytes of `response` from `offset` on. `None` if the pool has no frame, the
@@ -148,9 +146,8 @@ impl Packer {
         };
         if packet.stamp != response.stamp() && chunk.offset < prepared.head_len() {
             packet.stamp = response.stamp();
-            let fill = Fill::new(self.dates.text(packet.stamp), packet.stamp);
-            prepared.patch(chunk.offset, frame.data_mut(), &fill);
-            packet.sum = chunk.sum + prepared.slot_sum(chunk.offset, chunk.len, &fill);
+            let fill = self.texts.fill(packet.stamp);
+            packet.sum = chunk.sum + prepared.fill(chunk.offset, frame.data_mut(), &fill);
         }
         self.counters.ready_count += 1;
         Some(Payload { frame, sum: packet.sum })
@@ -219,9 +216,7 @@ impl Packer {
             pool.free(frame);
             return None;
         }
-        let fill = Fill::new(self.dates.text(response.stamp()), response.stamp());
-        prepared.patch(offset, frame.data_mut(), &fill);
-        let slot_sum = prepared.slot_sum(offset, len, &fill);
+        let slot_sum = prepared.fill(offset, frame.data_mut(), &self.texts.fill(response.stamp()));
         Some((frame, slot_sum))
     }
 
@@ -244,9 +239,3 @@ impl Packer {
         }
     }
 }
-
-/// Tells at compile time that a prepared response may be shared between workers.
-const _: fn() = || {
-    const fn shared<T: Send + Sync>() {}
-    shared::<Arc<Prepared>>();
-};

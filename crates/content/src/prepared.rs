@@ -16,9 +16,10 @@
 use crate::block::Block;
 use crate::body::Body;
 use crate::file::StreamedFile;
-use crate::head::{Fill, HeadTemplate};
+use crate::head::HeadTemplate;
 use crate::index::DenseIndex;
 use crate::read_ahead::ReadAhead;
+use crate::stamp::Fill;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
@@ -170,18 +171,10 @@ impl Prepared {
         rest.is_empty() || self.body.read(body_offset, rest, read_ahead)
     }
 
-    /// Fills the slots that lie in `window`, the bytes from `offset` on.
+    /// Fills the slots that lie in `window`, the bytes from `offset` on; returns what they add to its sum.
     #[inline]
-    pub(crate) fn patch(&self, offset: u64, window: &mut [u8], fill: &Fill<'_>) {
-        if offset < self.head_len() {
-            self.head.patch(offset, window, fill);
-        }
-    }
-
-    /// What the slots in the `len` bytes from `offset` on add to their sum.
-    #[inline]
-    pub(crate) fn slot_sum(&self, offset: u64, len: usize, fill: &Fill<'_>) -> Sum {
-        if offset < self.head_len() { self.head.slot_sum(offset, len, fill) } else { Sum::ZERO }
+    pub(crate) fn fill(&self, offset: u64, window: &mut [u8], fill: &Fill<'_>) -> Sum {
+        if offset < self.head_len() { self.head.fill(offset, window, fill) } else { Sum::ZERO }
     }
 }
 

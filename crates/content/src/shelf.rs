@@ -48,8 +48,8 @@ impl Stock {
     fn take(&mut self, pool: &mut Pool) -> Option<(&mut ReadyPacket, Frame)> {
         let packet_count = self.packets.len();
         let mut lend = |at: usize| Some((at, pool.lend(&self.packets.get(at)?.kept)?));
-        let later = (self.cursor..packet_count).chain(0..packet_count).take(TRY_COUNT);
-        let (at, frame) = lend(0).or_else(|| later.into_iter().find_map(lend))?;
+        let mut later = (self.cursor..packet_count).chain(0..packet_count).take(TRY_COUNT);
+        let (at, frame) = lend(0).or_else(|| later.find_map(lend))?;
         self.cursor = at + 1;
         Some((&mut self.packets[at], frame))
     }

@@ -8,15 +8,13 @@
 
 use std::io::Write as _;
 use std::time::{Duration, SystemTime};
+use tidegate_base::Sum;
 
 /// Bytes of an IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 section 5.6.7).
 pub const DATE_LEN: usize = 29;
 /// Bytes of the `Connection` value, `close` padded to the length of `keep-alive`: spaces behind a field's
 /// value are not part of it (RFC 9110 section 5.5).
 pub const CONNECTION_LEN: usize = 10;
-
-const KEEP_ALIVE: &[u8; CONNECTION_LEN] = b"keep-alive";
-const CLOSE: &[u8; CONNECTION_LEN] = b"close     ";
 
 /// The values of a head's slots in one response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,42 +39,64 @@ impl Stamp {
     pub const fn closes(self) -> bool {
         self.close
     }
-
-    pub(crate) const fn connection(self) -> &'static [u8; CONNECTION_LEN] {
-        if self.close { CLOSE } else { KEEP_ALIVE }
-    }
 }
 
 fn clamp_secs(unix_secs: u64) -> u32 {
     u32::try_from(unix_secs).unwrap_or(u32::MAX)
 }
 
-/// One second and its text.
+/// A slot's value and its sum.
 #[derive(Clone, Copy)]
-struct DateText {
-    unix_secs: u32,
-    text: [u8; DATE_LEN],
+pub(crate) struct Text<const LEN: usize> {
+    pub(crate) bytes: [u8; LEN],
+    pub(crate) sum: Sum,
 }
 
-impl DateText {
-    fn of(unix_secs: u32) -> Self {
-        let at = SystemTime::UNIX_EPOCH + Duration::from_secs(u64::from(unix_secs));
-        let mut text = [b' '; DATE_LEN];
-        // Cannot fail: each second that 32 bits hold has exactly DATE_LEN characters.
-        let _ = write!(&mut text[..], "{}", httpdate::HttpDate::from(at));
-        Self { unix_secs, text }
+impl<const LEN: usize> Text<LEN> {
+    fn of(bytes: [u8; LEN]) -> Self {
+        Self { sum: Sum::of(&bytes), bytes }
     }
 }
 
-/// The texts of the current second and of the last other one that was asked for.
-pub(crate) struct Dates {
-    now: DateText,
-    other: DateText,
+/// What the slots of one response are filled with.
+pub(crate) struct Fill<'a> {
+    pub(crate) date: &'a Text<DATE_LEN>,
+    pub(crate) connection: &'a Text<CONNECTION_LEN>,
 }
 
-impl Dates {
+/// One second and its text.
+#[derive(Clone, Copy)]
+struct Second {
+    unix_secs: u32,
+    text: Text<DATE_LEN>,
+}
+
+impl Second {
+    fn of(unix_secs: u32) -> Self {
+        let at = SystemTime::UNIX_EPOCH + Duration::from_secs(u64::from(unix_secs));
+        let mut bytes = [b' '; DATE_LEN];
+        // Cannot fail: each second that 32 bits hold has exactly DATE_LEN characters.
+        let _ = write!(&mut bytes[..], "{}", httpdate::HttpDate::from(at));
+        Self { unix_secs, text: Text::of(bytes) }
+    }
+}
+
+/// The texts of the current second, of the last other one that was asked for, and of both fates.
+pub(crate) struct SlotTexts {
+    now: Second,
+    other: Second,
+    keep_alive: Text<CONNECTION_LEN>,
+    close: Text<CONNECTION_LEN>,
+}
+
+impl SlotTexts {
     pub(crate) fn new() -> Self {
-        Self { now: DateText::of(0), other: DateText::of(0) }
+        Self {
+            now: Second::of(0),
+            other: Second::of(0),
+            keep_alive: Text::of(*b"keep-alive"),
+            close: Text::of(*b"close     "),
+        }
     }
 
     /// Makes `unix_secs` the current second. True if it was not.
@@ -85,20 +105,20 @@ impl Dates {
         let is_new = self.now.unix_secs != unix_secs;
         if is_new {
             self.other = self.now;
-            self.now = DateText::of(unix_secs);
+            self.now = Second::of(unix_secs);
         }
         is_new
     }
 
-    /// The text of a stamp's second.
+    /// What a stamp stands for.
     #[inline]
-    pub(crate) fn text(&mut self, stamp: Stamp) -> &[u8; DATE_LEN] {
-        if stamp.unix_secs == self.now.unix_secs {
-            return &self.now.text;
+    pub(crate) fn fill(&mut self, stamp: Stamp) -> Fill<'_> {
+        let is_now = stamp.unix_secs == self.now.unix_secs;
+        if !is_now && stamp.unix_secs != self.other.unix_secs {
+            self.other = Second::of(stamp.unix_secs);
         }
-        if stamp.unix_secs != self.other.unix_secs {
-            self.other = DateText::of(stamp.unix_secs);
-        }
-        &self.other.text
+        let second = if is_now { &self.now } else { &self.other };
+        let connection = if stamp.close { &self.close } else { &self.keep_alive };
+        Fill { date: &second.text, connection }
     }
 }

@@ -9,12 +9,13 @@ use tidegate_stack::{Egress, Service, Stack};
 /// A [`Stack`] between two gates.
 pub struct StackModule<S: Service> {
     stack: Stack<S>,
+    is_wake_due: bool,
 }
 
 impl<S: Service> StackModule<S> {
     /// Wraps `stack`.
     pub const fn new(stack: Stack<S>) -> Self {
-        Self { stack }
+        Self { stack, is_wake_due: false }
     }
 
     /// The stack inside.
@@ -25,6 +26,11 @@ impl<S: Service> StackModule<S> {
     /// The stack inside, to change between two rounds.
     pub const fn stack_mut(&mut self) -> &mut Stack<S> {
         &mut self.stack
+    }
+
+    /// Has all connections woken in the module's next turn ([`Stack::wake_all`]).
+    pub const fn wake_all(&mut self) {
+        self.is_wake_due = true;
     }
 }
 
@@ -52,6 +58,9 @@ where
     fn run(&mut self, ctx: &mut Context<'_>) -> usize {
         let now = ctx.now();
         let mut out = Gate { ctx, sent_count: 0 };
+        if std::mem::take(&mut self.is_wake_due) {
+            self.stack.wake_all(now, &mut out);
+        }
         self.stack.poll(now, &mut out);
         out.sent_count
     }

@@ -47,11 +47,17 @@ pub struct WorkerConfig {
     pub batch_len: usize,
     /// What to do when idle.
     pub idle: Idle,
+    /// A clock to time each module's calls by; none costs nothing.
+    pub stopwatch: Option<fn() -> Instant>,
 }
 
 impl Default for WorkerConfig {
     fn default() -> Self {
-        Self { batch_len: BATCH_LEN_MAX, idle: Idle::Adaptive { spin: Duration::from_micros(20) } }
+        Self {
+            stopwatch: None,
+            batch_len: BATCH_LEN_MAX,
+            idle: Idle::Adaptive { spin: Duration::from_micros(20) },
+        }
     }
 }
 
@@ -66,11 +72,19 @@ pub struct ModuleCounters {
     pub out_packet_count: u64,
     /// Frames it dropped, by reason.
     pub drops: DropCounters,
+    /// Time spent in it, if the worker has a stopwatch.
+    pub busy: Duration,
 }
 
 impl ModuleCounters {
     const fn new() -> Self {
-        Self { in_packet_count: 0, in_batch_count: 0, out_packet_count: 0, drops: DropCounters::new() }
+        Self {
+            in_packet_count: 0,
+            in_batch_count: 0,
+            out_packet_count: 0,
+            drops: DropCounters::new(),
+            busy: Duration::ZERO,
+        }
     }
 }
 
@@ -219,8 +233,13 @@ impl Worker {
         let mut work = self.run_commands();
         self.measure_rooms(now);
         for step in 0..self.steps.len() {
+            let began = self.config.stopwatch.map(|clock| clock());
             work += self.drain_inputs(step, now);
             work += self.call(step, now, |module, ctx| module.run(ctx));
+            if let (Some(began), Some(clock)) = (began, self.config.stopwatch) {
+                let busy = &mut self.steps[step].counters.busy;
+                *busy = *busy + clock().since(began);
+            }
         }
         for port in &mut self.ports {
             port.flush(&mut self.pool);

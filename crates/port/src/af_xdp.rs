@@ -14,7 +14,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use tidegate_packet::{BATCH_LEN_MAX, Batch, ChunkAddr, Frame, Pool, SCRATCH_LEN};
+use tidegate_packet::{BATCH_LEN_MAX, Batch, ChunkAddr, Frame, Pool};
 use tidegate_sys::netlink::{Netlink, NetlinkError};
 use tidegate_sys::xsk::{Descriptor, DriverMode, Umem, Wake, XskConfig, XskError, XskSocket, XskStatistics};
 
@@ -35,6 +35,7 @@ pub enum AfXdpError {
 #[derive(Debug)]
 pub struct AfXdpPort {
     socket: XskSocket,
+    /// What the device carries, and a chunk holds when received.
     frame_len_max: usize,
     /// Chunks that the fill ring shall hold: few enough that a small pool can still send.
     fill_level: u32,
@@ -71,7 +72,7 @@ impl AfXdpPort {
         let share = (pool.chunk_count() / FILL_SHARE).max(1) as u32;
         let mut port = AfXdpPort {
             socket,
-            frame_len_max: (mtu + ETHERNET_LEN).min(pool.chunk_size() - SCRATCH_LEN),
+            frame_len_max: (mtu + ETHERNET_LEN).min(umem.frame_len_max() as usize),
             fill_level: config.fill_size.min(share),
             filled: 0,
             unsent: false,

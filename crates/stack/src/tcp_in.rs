@@ -223,7 +223,7 @@ impl<S: Service> Stack<S> {
         let aborted = actions.abort.then_some(Closed::Aborted);
         self.transmit(now, index, out);
         if let Some(why) = outcome.closed.or(aborted) {
-            self.bury(now, index, why);
+            self.bury(index, why);
         }
     }
 
@@ -249,12 +249,11 @@ impl<S: Service> Stack<S> {
     }
 
     /// Ends a connection: its TIME-WAIT, its place in the backlog, its service's last callback.
-    pub(crate) fn bury(&mut self, now: Instant, index: u32, why: Closed) {
+    pub(crate) fn bury(&mut self, index: u32, why: Closed) {
         let id = self.table.id(index);
         let Some(slot) = self.table.remove(index) else { return };
         self.wheel.disarm(index);
-        let config = &self.profiles[usize::from(slot.profile)][family(slot.key.remote)];
-        if let Some(tcb) = slot.tcb.time_wait(now, config) {
+        if let Some(tcb) = slot.tcb.time_wait() {
             self.time_waits.insert(slot.key, time_wait::Entry { tcb, profile: slot.profile });
         }
         if slot.is_half_open {

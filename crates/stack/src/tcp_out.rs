@@ -140,7 +140,7 @@ impl<S: Service> Stack<S> {
             }
         }
         if gone {
-            return self.bury(now, index, Closed::Aborted);
+            return self.bury(index, Closed::Aborted);
         }
         self.arm(index);
     }
@@ -158,7 +158,7 @@ impl<S: Service> Stack<S> {
         }
         if tries == SOLICIT_COUNT_MAX {
             self.drops.count(DropReason::NoNeighbour);
-            return self.bury(now, index, Closed::TimedOut);
+            return self.bury(index, Closed::TimedOut);
         }
         slot.reach = Reach::Resolving { tries: tries + 1, next: now + SOLICIT_INTERVAL };
         let (local, remote) = (slot.key.local, slot.key.remote);

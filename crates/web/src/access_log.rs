@@ -46,6 +46,15 @@ pub struct Record {
     pub head: ArrayVec<u8, HEAD_LEN_MAX>,
 }
 
+/// As much of a head as is logged.
+#[inline]
+pub fn beginning_of(head: &[u8]) -> ArrayVec<u8, HEAD_LEN_MAX> {
+    let mut beginning = ArrayVec::new();
+    // Cannot fail: it is cut to the capacity.
+    let _ = beginning.try_extend_from_slice(&head[..head.len().min(HEAD_LEN_MAX)]);
+    beginning
+}
+
 /// A worker's end.
 #[derive(Clone)]
 pub struct LogSender(Sender<Record>);

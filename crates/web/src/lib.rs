@@ -19,9 +19,11 @@ pub mod memo;
 pub mod page;
 pub mod plan;
 pub mod request;
+mod site;
 mod status;
 pub mod target;
 
 pub use config::Config;
 pub use counters::{SiteCounters, SiteTally};
+pub use site::{ConnState, Shared, Site, library_config};
 pub use status::Status;

@@ -76,7 +76,7 @@ pub enum Decision {
 pub fn locate<D>(
     request: &Request<'_, '_>,
     naming: &Naming,
-    find: impl Fn(&[u8]) -> Option<Found<D>>,
+    mut find: impl FnMut(&[u8]) -> Option<Found<D>>,
 ) -> Located<D> {
     if let Some(status) = request.refusal() {
         return Located::Refused(status);
@@ -87,7 +87,7 @@ pub fn locate<D>(
     };
     match DocumentName::parse(path) {
         Ok(name) if name.is_hidden() && !naming.dotfiles => Located::Refused(Status::NotFound),
-        Ok(name) => locate_name(&name, query, naming, find),
+        Ok(name) => locate_name(&name, query, naming, &mut find),
         Err(status) => Located::Refused(status),
     }
 }
@@ -96,7 +96,7 @@ fn locate_name<D>(
     name: &DocumentName<'_>,
     query: &[u8],
     naming: &Naming,
-    find: impl Fn(&[u8]) -> Option<Found<D>>,
+    mut find: impl FnMut(&[u8]) -> Option<Found<D>>,
 ) -> Located<D> {
     match (find(&name.bytes), name.is_directory) {
         (Some(Found::Document(document)), false) => Located::Document(document),

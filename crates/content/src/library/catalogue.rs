@@ -57,6 +57,18 @@ impl Catalogue {
         self.entries.len()
     }
 
+    /// All paths, a directory's with a slash behind it, sorted.
+    #[cfg(test)]
+    pub(crate) fn paths(&self) -> Vec<String> {
+        let path = |entry: &Entry| {
+            let end = if matches!(entry, Entry::Directory(_)) { "/" } else { "" };
+            format!("{}{end}", String::from_utf8_lossy(entry.path()))
+        };
+        let mut paths: Vec<_> = self.entries.iter().map(path).collect();
+        paths.sort_unstable();
+        paths
+    }
+
     /// Puts an entry at its path, in place of what was there.
     pub(crate) fn put(&mut self, entry: Entry) {
         self.remove(entry.path());

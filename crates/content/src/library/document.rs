@@ -69,10 +69,10 @@ impl Variant {
         Self { encoding, meta, loaded: ArcSwapOption::empty(), was_used: AtomicBool::new(false) }
     }
 
-    /// What is loaded of it. Counts as a use.
+    /// What is loaded of it and still whole. Counts as a use.
     #[inline]
     pub fn loaded(&self) -> Option<Arc<Loaded>> {
-        let loaded = self.loaded.load_full();
+        let loaded = self.loaded.load_full().filter(|loaded| loaded.full.is_intact());
         // Written only where it changes: the flag's cache line is shared between workers.
         if loaded.is_some() && !self.was_used.load(Ordering::Relaxed) {
             self.was_used.store(true, Ordering::Relaxed);

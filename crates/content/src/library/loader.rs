@@ -3,16 +3,19 @@
 //! ```text
 //!   workers --Job--> [bounded queue] --> load --> Completion --> [each worker's queue] + waker
 //!   inotify --> changed directories, until it is quiet --> list again --> publish a catalogue
+//!   the root's name, once a second if it is a link --> another directory --> publish its catalogue
 //! ```
 //!
 //! Invariant: each job gets exactly one completion, as long as its worker exists.
 
+use super::catalogue::Catalogue;
 use super::counters::{Tally, count};
 use super::document::{Document, Loaded};
 use super::encoding::Encoding;
 use super::error::LoadError;
 use super::preparer::Preparer;
-use super::tree::{Changes, Tree};
+use super::root::Root;
+use super::tree::Changes;
 use super::{Completion, Shared, Waker};
 use crossbeam_channel::{Receiver, Sender};
 use std::collections::BTreeSet;
@@ -29,6 +32,8 @@ use tidegate_sys::event::{self, Change, ChangeKind, Interest, TreeWatch};
 const QUIET: Duration = Duration::from_millis(20);
 /// How long changes wait at most while it is not quiet.
 const PATIENCE: Duration = Duration::from_millis(80);
+/// How often a root that is named through a link is looked up again.
+const ROOT_PERIOD: Duration = Duration::from_secs(1);
 /// How long the thread rests if waiting fails, which it does only if the kernel is out of memory.
 const REST: std::time::Duration = std::time::Duration::from_millis(20);
 
@@ -64,12 +69,13 @@ impl Pending {
 }
 
 pub(crate) struct Loader {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) jobs: Receiver<Job>,
-    pub(crate) preparer: Preparer,
-    pub(crate) tree: Tree,
-    pub(crate) watch: Option<TreeWatch>,
+    shared: Arc<Shared>,
+    jobs: Receiver<Job>,
+    preparer: Preparer,
+    root: Root,
+    is_watched: bool,
     pending: Pending,
+    root_due: Instant,
 }
 
 impl Loader {
@@ -77,16 +83,18 @@ impl Loader {
         shared: Arc<Shared>,
         jobs: Receiver<Job>,
         preparer: Preparer,
-        tree: Tree,
-        watch: Option<TreeWatch>,
+        root: Root,
+        is_watched: bool,
     ) -> Self {
-        Self { shared, jobs, preparer, tree, watch, pending: Pending::default() }
+        let root_due = clock::now() + ROOT_PERIOD;
+        Self { shared, jobs, preparer, root, is_watched, pending: Pending::default(), root_due }
     }
 
     /// Works until the library is dropped.
     pub(crate) fn run(mut self) {
         while !self.shared.is_stopping.load(Ordering::Acquire) {
             self.wait();
+            self.follow_root();
             self.note_changes();
             self.serve_jobs();
             self.publish_if_due();
@@ -94,9 +102,11 @@ impl Loader {
     }
 
     fn wait(&self) {
-        let timeout = self.pending.due().map(|due| due - clock::now());
+        let root_due = self.follows_root().then_some(self.root_due);
+        let due = self.pending.due().into_iter().chain(root_due).min();
+        let timeout = due.map(|due| due - clock::now());
         let wake = (self.shared.wake.as_fd(), Interest::READ);
-        let watched = self.watch.as_ref().map(|watch| (watch.as_fd(), Interest::READ));
+        let watched = self.root.watch.as_ref().map(|watch| (watch.as_fd(), Interest::READ));
         let waited = match watched {
             Some(watched) => event::poll(&[wake, watched], timeout),
             None => event::poll(&[wake], timeout),
@@ -121,22 +131,41 @@ impl Loader {
         if let Some(loaded) = document.variant(encoding).and_then(|variant| variant.loaded()) {
             return Ok(loaded);
         }
-        let outcome = self.preparer.prepare(document, encoding);
+        let outcome = self.preparer.prepare(&self.root.directory, document, encoding);
         count(tally_of(&self.shared.tally, &outcome));
         let evicted_count = self.preparer.budget.evicted_count();
         self.shared.tally.evicted.store(evicted_count, Ordering::Relaxed);
         outcome
     }
 
+    fn follows_root(&self) -> bool {
+        self.is_watched && self.root.is_link()
+    }
+
+    /// Serves the directory that the root's name means now, if it is another.
+    fn follow_root(&mut self) {
+        let is_due = self.follows_root() && self.root_due <= clock::now();
+        if !is_due && !self.shared.is_rescan_due.load(Ordering::Acquire) {
+            return;
+        }
+        self.root_due = clock::now() + ROOT_PERIOD;
+        if let Some(successor) = self.root.successor(self.is_watched) {
+            self.root = successor;
+            self.pending = Pending::default();
+            let everything = self.root.tree.everything();
+            self.publish(everything, &Catalogue::default());
+        }
+    }
+
     fn note_changes(&mut self) {
         if self.shared.is_rescan_due.swap(false, Ordering::AcqRel) {
-            self.note(self.tree.everything());
+            self.note(self.root.tree.everything());
         }
-        match self.watch.as_mut().map(TreeWatch::try_changes) {
+        match self.root.watch.as_mut().map(TreeWatch::try_changes) {
             Some(Ok(changes)) => changes.iter().for_each(|change| self.note_change(change)),
             Some(Err(_)) => {
                 count(&self.shared.tally.watch_failed);
-                self.note(self.tree.everything());
+                self.note(self.root.tree.everything());
             }
             None => {}
         }
@@ -144,7 +173,7 @@ impl Loader {
 
     fn note_change(&mut self, change: &Change) {
         let changes = match change.kind {
-            ChangeKind::Overflow => self.tree.everything(),
+            ChangeKind::Overflow => self.root.tree.everything(),
             _ => self.changes_at(&change.path, change.kind == ChangeKind::Directory).unwrap_or_default(),
         };
         self.note(changes);
@@ -152,7 +181,7 @@ impl Loader {
 
     /// What a change of the file or directory at `path` means for the tree.
     fn changes_at(&self, path: &Path, is_directory: bool) -> Option<Changes> {
-        let inside = path.strip_prefix(self.tree.root()).ok()?;
+        let inside = path.strip_prefix(self.root.tree.root()).ok()?;
         let bytes = |path: &Path| Box::from(path.as_os_str().as_bytes());
         let mut directories = BTreeSet::from_iter(inside.parent().map(bytes));
         let path = bytes(inside);
@@ -176,7 +205,13 @@ impl Loader {
             return;
         }
         let changes = std::mem::take(&mut self.pending.changes);
-        let next = self.tree.apply(changes, &self.shared.catalogue.load());
+        let current = self.shared.catalogue.load_full();
+        self.publish(changes, &current);
+    }
+
+    /// Shows workers the catalogue that follows `current` by `changes`.
+    fn publish(&mut self, changes: Changes, current: &Catalogue) {
+        let next = self.root.tree.apply(changes, current);
         self.shared.catalogue.store(Arc::new(next));
         self.preparer.budget.tidy();
         count(&self.shared.tally.reloaded);

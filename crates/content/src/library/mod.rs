@@ -14,7 +14,8 @@
 //! they send.
 //!
 //! A file that is being written is served as it was until its writer closes it. A file that is replaced by
-//! rename(2) is replaced at once, as a good deployment does it.
+//! rename(2) is replaced at once, as a good deployment does it; so is a root that is named through a link, when
+//! the link is turned.
 //!
 //! What is absent: HTTP (see [`Present`]), and any view on which names may be served, dot files included.
 
@@ -28,6 +29,7 @@ mod listing;
 mod loader;
 mod preparer;
 mod present;
+mod root;
 mod tree;
 
 pub use catalogue::Entry;
@@ -45,13 +47,12 @@ use counters::{Tally, count};
 use crossbeam_channel::{Receiver, Sender};
 use loader::{Job, Loader};
 use preparer::Preparer;
+use root::Root;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use tidegate_sys::event::{EventFd, TreeWatch, WatchError};
-use tidegate_sys::file::Directory;
-use tree::Tree;
+use tidegate_sys::event::{EventFd, WatchError};
 
 /// Called on the loader's thread when a completion waits for a worker.
 pub type Waker = Arc<dyn Fn() + Send + Sync>;
@@ -69,7 +70,7 @@ pub struct LibraryConfig {
     pub open_count_max: usize,
     /// Requests that may wait for the loader.
     pub queue_len: usize,
-    /// Whether changes on disk are followed.
+    /// Whether changes on disk are followed without being told.
     pub is_watched: bool,
 }
 
@@ -119,13 +120,10 @@ pub struct Library {
 impl Library {
     /// Looks at the whole tree (names and sizes, no content) and starts the loader.
     pub fn open(config: &LibraryConfig, present: Arc<dyn Present>) -> Result<Self, LibraryError> {
-        let directory = Directory::new(&config.root)
-            .map_err(|source| LibraryError::Root { root: config.root.clone(), source })?;
         // Watched before it is looked at, so that no change falls between.
-        let watch = config.is_watched.then(|| TreeWatch::new(directory.real())).transpose();
-        let (watch, watch_error) = watch.map_or_else(|error| (None, Some(error)), |watch| (watch, None));
-        let mut tree = Tree::new(directory.real().to_owned());
-        let catalogue = tree.apply(tree.everything(), &Catalogue::default());
+        let (mut root, watch_error) = Root::open(&config.root, config.is_watched)
+            .map_err(|source| LibraryError::Root { root: config.root.clone(), source })?;
+        let catalogue = root.tree.apply(root.tree.everything(), &Catalogue::default());
         let budget = Budget::new(config.memory, config.open_count_max);
         let shared = Arc::new(Shared {
             catalogue: Arc::new(ArcSwap::from_pointee(catalogue)),
@@ -135,9 +133,9 @@ impl Library {
             tally: Tally::default(),
             account: budget.account().clone(),
         });
-        let preparer = Preparer::new(directory, present, config.stream_from(), budget);
+        let preparer = Preparer::new(present, config.stream_from(), budget);
         let (jobs, queue) = crossbeam_channel::bounded(config.queue_len.max(1));
-        let loader = Loader::new(Arc::clone(&shared), queue, preparer, tree, watch);
+        let loader = Loader::new(Arc::clone(&shared), queue, preparer, root, config.is_watched);
         let thread = std::thread::Builder::new().name("tidegate-loader".into());
         let thread = thread.spawn(move || loader.run()).map_err(LibraryError::Loader)?;
         Ok(Self { shared, jobs, watch_error, thread: Some(thread) })

@@ -31,30 +31,25 @@ const ATTEMPT_PAUSE: Duration = Duration::from_millis(2);
 
 /// Loads variants, within a budget.
 pub(crate) struct Preparer {
-    directory: Directory,
     present: Arc<dyn Present>,
     stream_from: u64,
     pub(crate) budget: Budget,
 }
 
 impl Preparer {
-    pub(crate) fn new(
-        directory: Directory,
-        present: Arc<dyn Present>,
-        stream_from: u64,
-        budget: Budget,
-    ) -> Self {
-        Self { directory, present, stream_from, budget }
+    pub(crate) fn new(present: Arc<dyn Present>, stream_from: u64, budget: Budget) -> Self {
+        Self { present, stream_from, budget }
     }
 
-    /// Loads a variant and records it; the document's plain one if it has none in that coding.
+    /// Loads a variant from below `directory` and records it; the document's plain one if it has none in that coding.
     pub(crate) fn prepare(
         &mut self,
+        directory: &Directory,
         document: &Arc<Document>,
         encoding: Encoding,
     ) -> Result<Arc<Loaded>, LoadError> {
         let variant = document.variant(encoding).or(document.variants().first()).ok_or(LoadError::Gone)?;
-        let file = self.open(document.path(), variant.encoding)?;
+        let file = open(directory, document.path(), variant.encoding)?;
         let (meta, body) = self.body(file)?;
         let subject = Subject {
             path: document.path(),
@@ -71,13 +66,6 @@ impl Preparer {
         Ok(loaded)
     }
 
-    fn open(&self, path: &[u8], encoding: Encoding) -> Result<File, LoadError> {
-        let path = [path, encoding.suffix()].concat();
-        let file = self.directory.open(OsStr::from_bytes(&path))?;
-        // A pipe or device that took the file's place would block, or never end.
-        if file.metadata()?.is_file() { Ok(file) } else { Err(LoadError::Denied) }
-    }
-
     fn body(&mut self, file: File) -> Result<(FileMeta, Body), LoadError> {
         let meta = FileMeta::of(&file.metadata()?);
         let booked = booked(meta.size);
@@ -88,6 +76,13 @@ impl Preparer {
         let (meta, bytes) = read_settled(&file)?;
         Ok((meta, Body::of_block(Block::new(bytes, booked, self.budget.account().clone()))))
     }
+}
+
+fn open(directory: &Directory, path: &[u8], encoding: Encoding) -> Result<File, LoadError> {
+    let path = [path, encoding.suffix()].concat();
+    let file = directory.open(OsStr::from_bytes(&path))?;
+    // A pipe or device that took the file's place would block, or never end.
+    if file.metadata()?.is_file() { Ok(file) } else { Err(LoadError::Denied) }
 }
 
 /// What is booked for a body of `size` bytes in memory.

@@ -4,6 +4,7 @@ use super::*;
 use crate::scratch_dir::ScratchDir;
 use crate::tests::{drain, noise, pool};
 use crate::{HeadTemplate, HeadWriter, Mode, Packer, Response, Stamp};
+use proptest::prelude::*;
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -236,6 +237,82 @@ fn links_inside_are_followed_and_seen_to_change() {
 }
 
 #[test]
+fn a_root_behind_a_link_is_swapped_whole_when_the_link_is_turned() {
+    let dir = ScratchDir::new();
+    dir.write("releases/1/page", "1");
+    dir.write("releases/1/old", "1");
+    dir.write("releases/2/page", "2");
+    let (current, next) = (dir.path().join("current"), dir.path().join("next"));
+    symlink("releases/1", &current).unwrap();
+    let mut desk = Desk::open(&LibraryConfig::new(&current));
+    desk.wait_for("page", Ok("page identity|1"));
+    let under_way = response(&desk.load("old").unwrap());
+    symlink("releases/2", &next).unwrap();
+    fs::rename(&next, &current).unwrap();
+    desk.wait_for("page", Ok("page identity|2"));
+    assert!(desk.reader.find(b"old").is_none());
+    assert_eq!(bytes(&under_way), b"old identity|1");
+    fs::write(current.join("page"), "2b").unwrap();
+    desk.wait_for("page", Ok("page identity|2b"));
+}
+
+#[test]
+fn a_rescan_finds_what_was_not_watched() {
+    let root = ScratchDir::new();
+    let mut config = LibraryConfig::new(root.path());
+    config.is_watched = false;
+    let mut desk = Desk::open(&config);
+    root.write("sub/page", "1");
+    assert_eq!(desk.text("sub/page").err(), Some(LoadError::Gone));
+    desk.library.rescan();
+    desk.wait_for("sub/page", Ok("sub/page identity|1"));
+}
+
+#[test]
+fn a_streamed_file_that_broke_is_opened_anew() {
+    let root = ScratchDir::new();
+    let path = root.write("big", noise(20_000));
+    let mut config = LibraryConfig::new(root.path());
+    (config.stream_from, config.is_watched) = (10_000, false);
+    let mut desk = Desk::open(&config);
+    let loaded = desk.load("big").unwrap();
+    assert!(loaded.full.is_streamed());
+    std::thread::sleep(Duration::from_millis(20));
+    fs::write(&path, vec![1; 20_000]).unwrap();
+    let broken = Packer::new(Mode::MemCopy).fetch(&response(&loaded), 0, 1428, &mut pool(1));
+    assert!(broken.is_none() && !loaded.full.is_intact());
+    assert_eq!(desk.text("big").unwrap().len(), "big identity|".len() + 20_000);
+}
+
+#[test]
+fn each_load_is_of_one_version_while_files_are_replaced() {
+    let root = ScratchDir::new();
+    let version = |n: u8| vec![b'a' + n % 26; 30_000 + usize::from(n) * 100];
+    root.write("page", version(0));
+    let mut desk = Desk::of(&root);
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for n in 0..100 {
+                let next = root.write("next", version(n));
+                fs::rename(next, root.path().join("page")).unwrap();
+                std::thread::sleep(Duration::from_millis(3));
+            }
+            is_done.store(true, Ordering::Release);
+        });
+        let mut seen = std::collections::BTreeSet::new();
+        while !is_done.load(Ordering::Acquire) {
+            let body = bytes(&response(&desk.load("page").unwrap())).split_off("page identity|".len());
+            assert!(body.iter().all(|byte| *byte == body[0]), "two versions in one answer");
+            seen.insert(body.len());
+        }
+        assert!(seen.len() >= 3, "{seen:?}");
+    });
+    let last = String::from_utf8(version(99)).unwrap();
+    desk.wait_for("page", Ok(&format!("page identity|{last}")));
+}
+
+#[test]
 fn no_link_leads_out_of_the_root() {
     let outside = ScratchDir::new();
     outside.write("secret", "secret");
@@ -404,4 +481,58 @@ fn a_root_that_cannot_be_read_is_named() {
     let config = LibraryConfig::new("/nonexistent/root");
     let text = Library::open(&config, Arc::new(Labels)).err().unwrap().to_string();
     assert!(text.contains("/nonexistent/root"), "{text}");
+}
+
+/// Something that a person does to a tree; paths are picked from a few, so that they meet.
+#[derive(Clone, Debug)]
+enum Deed {
+    Write(String),
+    Remove(String),
+    Rename(String, String),
+    Link(String, String),
+}
+
+impl Deed {
+    /// Does it; what cannot be done is left.
+    fn apply(&self, root: &ScratchDir) {
+        let at = |path: &String| root.path().join(path);
+        let _ = match self {
+            Self::Write(path) => {
+                at(path).parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(at(path), path))
+            }
+            Self::Remove(path) => fs::remove_file(at(path)).or_else(|_| fs::remove_dir_all(at(path))),
+            Self::Rename(from, to) => fs::rename(at(from), at(to)),
+            Self::Link(from, to) => symlink(at(to), at(from)),
+        };
+    }
+}
+
+fn deeds() -> impl Strategy<Value = Deed> {
+    let path = || "[ab](/[ab]){0,2}(\\.gz)?".prop_map(String::from);
+    prop_oneof![
+        4 => path().prop_map(Deed::Write),
+        2 => path().prop_map(Deed::Remove),
+        2 => (path(), path()).prop_map(|(from, to)| Deed::Rename(from, to)),
+        1 => (path(), path()).prop_map(|(from, to)| Deed::Link(from, to)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn what_was_followed_is_what_a_fresh_look_finds(
+        before in prop::collection::vec(deeds(), 0..12), after in prop::collection::vec(deeds(), 1..12),
+    ) {
+        let root = ScratchDir::new();
+        before.iter().for_each(|deed| deed.apply(&root));
+        let desk = Desk::of(&root);
+        after.iter().for_each(|deed| deed.apply(&root));
+        let fresh = Desk::of(&root).library.shared.catalogue.load().paths();
+        let end = Instant::now() + SOON;
+        while desk.library.shared.catalogue.load().paths() != fresh {
+            let known = desk.library.shared.catalogue.load().paths();
+            prop_assert!(Instant::now() < end, "{:?} instead of {:?}", known, fresh);
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
 }

@@ -74,15 +74,6 @@ impl Default for XskConfig {
 }
 
 impl BindMode {
-    /// The one mode that will do, if only one will.
-    pub(super) fn wanted(self) -> Option<DriverMode> {
-        match self {
-            BindMode::Auto => None,
-            BindMode::ZeroCopy => Some(DriverMode::ZeroCopy),
-            BindMode::Copy => Some(DriverMode::Copy),
-        }
-    }
-
     /// As bind(2) takes it; without a flag the kernel tries zero-copy first.
     pub(super) fn flags(self) -> u16 {
         match self {

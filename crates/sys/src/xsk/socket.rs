@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::config::{BusyPoll, DriverMode, XskConfig};
 use super::mapped::{self, MappedRing};
 use super::ring::{Consumer, Producer};
-use super::umem::Umem;
+use super::umem::{Inherited, Umem};
 use crate::syscall::{check, check_len, option, set_option, socket};
 
 /// An AF_XDP socket could not be made.
@@ -118,13 +118,13 @@ impl XskSocket {
     }
 
     fn bind_to(ifindex: u32, queue: u32, umem: &Umem, config: &XskConfig) -> Result<XskSocket, Failure> {
-        let holder = umem.holder(config.mode.wanted(), config.need_wakeup);
+        let holder = umem.holder(ifindex, config);
         let shared = holder.and_then(|holder| Unbound::new(config).ok()?.share(ifindex, queue, &holder).ok());
         let bound = match shared {
             Some(bound) => bound,
             None => Unbound::new(config)?.register(ifindex, queue, umem, config)?,
         };
-        bound.map_rings(umem, config)
+        bound.map_rings(ifindex, umem, config)
     }
 
     /// Tells the kernel to send what was published on [`tx`](Self::tx); without a system call where the
@@ -306,9 +306,9 @@ fn set_busy_poll(fd: BorrowedFd<'_>, wanted: BusyPoll) -> io::Result<()> {
 struct Bound(Arc<OwnedFd>);
 
 impl Bound {
-    fn map_rings(self, umem: &Umem, config: &XskConfig) -> Result<XskSocket, Failure> {
+    fn map_rings(self, ifindex: u32, umem: &Umem, config: &XskConfig) -> Result<XskSocket, Failure> {
         let mode = self.mode().map_err(failed("ask for the mode"))?;
-        umem.add_holder(&self.0, mode, config.need_wakeup);
+        umem.add_holder(&self.0, Inherited { ifindex, mode, need_wakeup: config.need_wakeup });
         // SAFETY: a structure of integers, valid whatever the kernel writes.
         let offsets: libc::xdp_mmap_offsets =
             unsafe { option(self.0.as_fd(), libc::SOL_XDP, libc::XDP_MMAP_OFFSETS) }

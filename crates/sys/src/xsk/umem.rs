@@ -1,7 +1,7 @@
 //! A pool's memory as the kernel knows it: the UMEM, which AF_XDP sockets receive into and send from.
 //!
-//! Invariant: at most one registration with the kernel a driver mode, shared by all live sockets of that
-//! mode, so that pages are pinned and accounted once.
+//! Invariant: sockets that can share a registration with the kernel do, so that pages are pinned and
+//! accounted once; those that would lose by it (another mode, another device) make one of their own.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tidegate_packet::{Pool, SCRATCH_LEN};
 
-use super::DriverMode;
+use super::config::{BindMode, DriverMode, XskConfig};
 use crate::syscall::set_option;
 
 /// Memory that AF_XDP sockets may share, described and not yet registered: the first socket does that.
@@ -46,8 +46,28 @@ unsafe impl Sync for Registry {}
 #[derive(Debug)]
 struct Holder {
     socket: Weak<OwnedFd>,
-    mode: DriverMode,
-    need_wakeup: bool,
+    inherited: Inherited,
+}
+
+/// What a socket that shares a registration gets from the one that made it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Inherited {
+    pub(super) ifindex: u32,
+    pub(super) mode: DriverMode,
+    pub(super) need_wakeup: bool,
+}
+
+impl Inherited {
+    /// Whether it is what a socket on `ifindex` wants. One that leaves the mode open takes the copying of
+    /// another device for no answer: its own may do without.
+    fn suits(&self, ifindex: u32, config: &XskConfig) -> bool {
+        let mode_suits = match config.mode {
+            BindMode::Auto => self.mode == DriverMode::ZeroCopy || self.ifindex == ifindex,
+            BindMode::ZeroCopy => self.mode == DriverMode::ZeroCopy,
+            BindMode::Copy => self.mode == DriverMode::Copy,
+        };
+        mode_suits && self.need_wakeup == config.need_wakeup
+    }
 }
 
 impl Umem {
@@ -85,20 +105,18 @@ impl Umem {
         self.0.chunk_size.saturating_sub(self.0.headroom + XDP_PACKET_HEADROOM)
     }
 
-    /// A live socket whose registration a new socket with these wishes may share.
-    pub(super) fn holder(&self, mode: Option<DriverMode>, need_wakeup: bool) -> Option<Arc<OwnedFd>> {
+    /// A live socket whose registration a new one on `ifindex` may share.
+    pub(super) fn holder(&self, ifindex: u32, config: &XskConfig) -> Option<Arc<OwnedFd>> {
         let mut sockets = self.0.sockets.lock().unwrap_or_else(PoisonError::into_inner);
         sockets.retain(|holder| holder.socket.strong_count() > 0);
-        sockets
-            .iter()
-            .filter(|holder| mode.is_none_or(|mode| mode == holder.mode) && holder.need_wakeup == need_wakeup)
-            .find_map(|holder| holder.socket.upgrade())
+        let mut suitable = sockets.iter().filter(|holder| holder.inherited.suits(ifindex, config));
+        suitable.find_map(|holder| holder.socket.upgrade())
     }
 
-    /// Remembers that `socket` is bound and has the registration.
-    pub(super) fn add_holder(&self, socket: &Arc<OwnedFd>, mode: DriverMode, need_wakeup: bool) {
+    /// Remembers that `socket` is bound and has a registration.
+    pub(super) fn add_holder(&self, socket: &Arc<OwnedFd>, inherited: Inherited) {
         let mut sockets = self.0.sockets.lock().unwrap_or_else(PoisonError::into_inner);
-        sockets.push(Holder { socket: Arc::downgrade(socket), mode, need_wakeup });
+        sockets.push(Holder { socket: Arc::downgrade(socket), inherited });
     }
 
     /// Registers the memory on `socket`: the kernel pins its pages.

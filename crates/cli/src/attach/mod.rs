@@ -1,0 +1,131 @@
+//! Where a service meets the network: a device with Tidegate's XDP program on it, and the queues whose
+//! frames come to user space.
+//!
+//! ```text
+//!   embedded:  host --tidegate0 ====veth==== service--+         the whole device is ours
+//!   device:    wire --eth0----------------------------+--> queues --> workers
+//!                       \--> the host, for all that is not registered
+//! ```
+//!
+//! Invariant: nothing here outlives the process. The program's link is not pinned, the veth's far end is in
+//! a namespace without a name, the placeholders are sockets: the kernel removes all of it with our last
+//! descriptor, however we end.
+
+pub(crate) mod device;
+pub(crate) mod embedded;
+
+use crate::args::XdpModeArg;
+use crate::exit::wrong_input;
+use anyhow::Result;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tidegate_bpf::{AttachError, AttachMode, Attachment, Counters, ModeChoice, Tuple, Verdict, XdpProgram};
+use tidegate_packet::Pool;
+use tidegate_port::AfXdpPort;
+use tidegate_stack::Interface;
+use tidegate_sys::netlink::Netlink;
+use tidegate_sys::netns::Netns;
+use tidegate_sys::socket::Placeholder;
+use tidegate_sys::xsk::{Umem, XskConfig};
+
+/// A device with the program on it.
+pub(crate) struct Device {
+    pub(crate) name: String,
+    /// Where the service is to be found.
+    pub(crate) listen: Vec<SocketAddr>,
+    /// The host that the stack is on this device.
+    pub(crate) interface: Interface,
+    /// Receive queues; each has a socket.
+    pub(crate) queue_count: u32,
+    ifindex: u32,
+    program: XdpProgram,
+    attachment: Attachment,
+    /// Where the device is, if not in the process's own namespace.
+    netns: Option<Netns>,
+    _placeholders: Vec<Placeholder>,
+}
+
+impl Device {
+    /// The mode in which the program runs.
+    pub(crate) fn mode(&self) -> AttachMode {
+        self.attachment.mode()
+    }
+
+    /// What the program counted.
+    pub(crate) fn counters(&self) -> Result<Counters> {
+        Ok(self.program.counters()?)
+    }
+
+    /// Opens an AF_XDP socket on `queue`, which gets that queue's claimed frames from now on.
+    pub(crate) fn open_queue(
+        &self,
+        queue: u32,
+        pool: &mut Pool,
+        umem: &Umem,
+        config: &XskConfig,
+    ) -> Result<AfXdpPort> {
+        let port = self.inside(|| AfXdpPort::open(self.ifindex, queue, umem, config, pool))??;
+        self.program.set_xsk(queue, port.socket())?;
+        Ok(port)
+    }
+
+    /// Claims frames: all of a device of our own, those to registered addresses and ports of another.
+    pub(crate) fn claim(&self) -> Result<()> {
+        if self.interface.owns_address() {
+            return Ok(self.program.own_device(true)?);
+        }
+        for listen in &self.listen {
+            self.program.register(Tuple::tcp(listen.ip(), listen.port()), Verdict::Socket)?;
+        }
+        Ok(())
+    }
+
+    fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
+        match &self.netns {
+            Some(netns) => Ok(netns.run(work)?),
+            None => Ok(work()),
+        }
+    }
+}
+
+/// Gives the devices up, and returns when a virtual NIC is gone: the kernel removes it a moment after its
+/// far end's namespace lost its last holder.
+pub(crate) fn leave(devices: Arc<Vec<Device>>) -> Result<()> {
+    let own: Vec<String> =
+        devices.iter().filter(|device| device.netns.is_some()).map(|device| device.name.clone()).collect();
+    drop(devices);
+    let mut netlink = Netlink::open()?;
+    own.iter().try_for_each(|name| embedded::await_removal(&mut netlink, name))
+}
+
+/// Attaches the program, and says so where it is not in the driver.
+fn attach(program: &XdpProgram, ifindex: u32, name: &str, mode: XdpModeArg) -> Result<Attachment> {
+    let choice = match mode {
+        XdpModeArg::Auto => ModeChoice::DriverThenGeneric,
+        XdpModeArg::Native => ModeChoice::DriverOnly,
+        XdpModeArg::Generic => ModeChoice::GenericOnly,
+    };
+    let attachment = program.attach(ifindex, choice).map_err(|error| refused(error, name))?;
+    if let Some(refusal) = attachment.driver_refusal() {
+        tracing::warn!(device = name, "the driver refuses XDP ({refusal}): generic mode, which is slower");
+    }
+    Ok(attachment)
+}
+
+/// The error in terms of what was typed.
+fn refused(error: AttachError, device: &str) -> anyhow::Error {
+    match error {
+        AttachError::Occupied { program_id, name, .. } if name == "tidegate" => anyhow::anyhow!(
+            "{device} is served by another Tidegate already (XDP program {program_id}): stop that one, or \
+             take it off with: tidegate detach {device}"
+        ),
+        AttachError::Occupied { program_id, name, .. } => anyhow::anyhow!(
+            "{device} has the XDP program `{name}` ({program_id}) of someone else: stop its owner, or take \
+             it off with: ip link set dev {device} xdp off"
+        ),
+        AttachError::Refused { mode: AttachMode::Driver, source, .. } => {
+            wrong_input(format!("the driver of {device} refuses XDP ({source}): use --xdp-mode generic"))
+        }
+        other => other.into(),
+    }
+}

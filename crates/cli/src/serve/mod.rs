@@ -1,0 +1,157 @@
+//! `tidegate web`: from settings to a running service, and to its end.
+//!
+//! ```text
+//!   settings -> attach: devices -> seats: pool and sockets of each worker
+//!            -> rights dropped  -> library, sites, graphs -> workers -> frames claimed
+//!            -> events: SIGHUP reloads, SIGTERM drains -> workers joined -> devices gone
+//! ```
+//! Everything that needs root is in the first line; everything that runs code on bytes from the network is
+//! after the second begins.
+
+mod drain;
+mod graph;
+mod seat;
+mod settings;
+mod site;
+mod worker;
+
+pub(crate) use settings::check;
+
+use crate::args::WebArgs;
+use crate::attach::{self, Device, device, embedded};
+use crate::privileges::{self, Needs};
+use crate::signals::{self, Event};
+use crate::stats::{Collector, Endpoint, Listener};
+use anyhow::Result;
+use crossbeam_channel::Receiver;
+use seat::Seat;
+use settings::Settings;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Serves until a signal ends it.
+pub(crate) fn web(args: &WebArgs) -> Result<()> {
+    let settings = Settings::of(args)?;
+    crate::logs::start(args.log_format);
+    let devices = Arc::new(attach(&settings)?);
+    let outcome = serve(&settings, &devices);
+    attach::leave(devices)?;
+    outcome
+}
+
+fn serve(settings: &Settings, devices: &Arc<Vec<Device>>) -> Result<()> {
+    let seats = seat::open_all(settings, devices)?;
+    let endpoint = settings.config.metrics.address.map(Endpoint::bind).transpose()?;
+    let stats = Listener::bind()?;
+    let site = site::Source::prepare(settings)?;
+    drop_rights(settings)?;
+    let (events, awaited) = signals::events()?;
+    let banner = banner(settings, devices, &seats);
+    let site = site.open(settings)?;
+    let workers = worker::start_all(settings, devices, seats, &site, &events)?;
+    for device in devices.iter() {
+        device.claim()?;
+    }
+    let collector = Arc::new(Collector::new(banner.clone(), devices, site.library(), workers.asked()));
+    let _socket_name = stats.serve(Arc::clone(&collector))?;
+    if let Some(endpoint) = endpoint {
+        endpoint.serve(collector)?;
+    }
+    writeln!(std::io::stdout(), "{banner}")?;
+    let outcome = await_end(&awaited, &site, settings);
+    site.drain();
+    drain::drain(&workers, settings.drain, &awaited);
+    workers.join();
+    outcome
+}
+
+/// The virtual NIC, the host's NICs, or both.
+fn attach(settings: &Settings) -> Result<Vec<Device>> {
+    let listen = settings.listen();
+    let plan = embedded::Plan::of_name(&settings.name)?;
+    let (own, others): (Vec<SocketAddr>, Vec<SocketAddr>) = if settings.devices.is_empty() {
+        (listen, Vec::new())
+    } else {
+        listen.into_iter().partition(|address| plan.has(address.ip()))
+    };
+    let choices = device::choose(&settings.devices, &others)?;
+    let mut devices = Vec::new();
+    if settings.devices.is_empty() || !own.is_empty() {
+        let queue_count = settings.config.workers.unwrap_or(1);
+        devices.push(embedded::create(&plan, &own, queue_count, settings.xdp_mode)?);
+    }
+    for choice in choices {
+        devices.push(device::take(choice, settings.xdp_mode)?);
+    }
+    Ok(devices)
+}
+
+/// `serving DIR on URL and URL (driver mode, copy, 1 worker, huge pages)`.
+fn banner(settings: &Settings, devices: &[Device], seats: &[Seat]) -> String {
+    let urls: Vec<String> = devices.iter().flat_map(|device| &device.listen).map(url).collect();
+    let mut facts: Vec<String> = devices.iter().map(|device| format!("{} mode", device.mode())).collect();
+    facts.extend(seats.iter().flat_map(Seat::facts));
+    facts.push(match seats.len() {
+        1 => "1 worker".into(),
+        count => format!("{count} workers"),
+    });
+    let mut said = Vec::new();
+    facts.retain(|fact| {
+        !said.contains(fact) && {
+            said.push(fact.clone());
+            true
+        }
+    });
+    format!("serving {} on {} ({})", settings.config.root.display(), urls.join(" and "), facts.join(", "))
+}
+
+fn url(address: &SocketAddr) -> String {
+    match (address.port(), address) {
+        (80, SocketAddr::V4(v4)) => format!("http://{}/", v4.ip()),
+        (80, SocketAddr::V6(v6)) => format!("http://[{}]/", v6.ip()),
+        _ => format!("http://{address}/"),
+    }
+}
+
+fn drop_rights(settings: &Settings) -> Result<()> {
+    if !settings.is_sandboxed {
+        tracing::warn!("all rights are kept (--no-sandbox)");
+        return Ok(());
+    }
+    let log = settings.config.access_log.path.as_deref();
+    let log_directory =
+        log.map(|log| log.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(".".as_ref()));
+    let mut needs = Needs { user: settings.user.clone(), ..Needs::default() };
+    needs.readable.push(settings.config.root.clone());
+    needs.readable.extend(settings.file.clone());
+    // The counters of the XDP program are one for each processor.
+    needs.readable.push("/sys/devices/system/cpu".into());
+    needs.writable.extend(log_directory.map(Into::into));
+    needs.writable.push(crate::stats::DIRECTORY.into());
+    let in_force = privileges::drop_to(&needs)?;
+    tracing::info!("rights dropped: {in_force}");
+    Ok(())
+}
+
+/// Reacts to events until one ends the service.
+fn await_end(awaited: &Receiver<Event>, site: &site::Opened, settings: &Settings) -> Result<()> {
+    for event in awaited {
+        match event {
+            Event::Terminate => return Ok(()),
+            Event::Reload => reload(site, settings),
+            Event::WorkerEnded(number) => anyhow::bail!("worker {number} ended by itself: see the log above"),
+        }
+    }
+    Ok(())
+}
+
+/// Opens the log anew and looks at all files again; says what a changed configuration comes to.
+fn reload(site: &site::Opened, settings: &Settings) {
+    site.reload();
+    match settings.reread() {
+        Ok(None) => tracing::info!("reloaded: the access log is open anew, all files are looked at"),
+        Ok(Some(what)) => tracing::warn!("reloaded, but for what needs a restart: {what}"),
+        Err(error) => tracing::error!("the old configuration stays: {}", crate::exit::explain(&error)),
+    }
+}

@@ -1,0 +1,171 @@
+//! The threads that serve: one a seat, pinned, and woken through its control.
+//!
+//! Invariant: a worker that ends, for whatever reason, says so to the control thread; none is missed.
+
+use super::seat::{Lane, Seat};
+use super::settings::Settings;
+use super::{graph, site};
+use crate::attach::Device;
+use crate::privileges;
+use crate::signals::Event;
+use crate::stats::Asked;
+use anyhow::{Context, Result};
+use crossbeam_channel::Sender;
+use std::thread::JoinHandle;
+use tidegate_base::{Duration, HashKey};
+use tidegate_pipeline::{Control, Idle, KernelEnvironment, Waker, Worker, WorkerConfig, control};
+use tidegate_stack::{Limits, Secrets, Stack, TcpConfig};
+use tidegate_sys::{clock, cpu, event, random};
+use tidegate_web::{Site, config};
+
+/// How long a worker looks for frames before it sleeps.
+const SPIN: Duration = Duration::from_micros(50);
+/// How much later than a timer's time the kernel may wake a worker.
+const TIMER_SLACK: Duration = Duration::from_micros(1);
+
+/// The workers of a service.
+pub(crate) struct Workers {
+    running: Vec<Running>,
+}
+
+struct Running {
+    control: Control,
+    thread: JoinHandle<()>,
+    ports: Vec<String>,
+}
+
+impl Workers {
+    /// Whom to ask for counters.
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        let asked = |worker: &Running| Asked { control: worker.control.clone(), ports: worker.ports.clone() };
+        self.running.iter().map(asked).collect()
+    }
+
+    /// Each worker's control, with how many stacks it has.
+    pub(crate) fn controls(&self) -> impl Iterator<Item = (&Control, usize)> {
+        self.running.iter().map(|worker| (&worker.control, worker.ports.len()))
+    }
+
+    /// Ends them, and their sockets with them.
+    pub(crate) fn join(self) {
+        for worker in &self.running {
+            worker.control.send(Worker::stop);
+        }
+        for worker in self.running {
+            // A panic was reported when it happened.
+            let _ = worker.thread.join();
+        }
+    }
+}
+
+/// Starts a worker on each seat.
+pub(crate) fn start_all(
+    settings: &Settings,
+    devices: &[Device],
+    seats: Vec<Seat>,
+    site: &site::Opened,
+    events: &Sender<Event>,
+) -> Result<Workers> {
+    let cpus = cpu::allowed();
+    let mut workers = Workers { running: Vec::new() };
+    for (number, seat) in seats.into_iter().enumerate() {
+        // From the last processor down: the first ones take most interrupts.
+        let cpu = cpus.get(cpus.len().wrapping_sub(1 + number)).copied();
+        let started = start(settings, devices, seat, site, Place { number, cpu, events: events.clone() });
+        match started {
+            Ok(running) => workers.running.push(running),
+            Err(error) => {
+                workers.join();
+                return Err(error);
+            }
+        }
+    }
+    Ok(workers)
+}
+
+/// Where a worker runs, and whom it tells that it ended.
+struct Place {
+    number: usize,
+    /// None: more workers than processors.
+    cpu: Option<usize>,
+    events: Sender<Event>,
+}
+
+fn start(
+    settings: &Settings,
+    devices: &[Device],
+    seat: Seat,
+    site: &site::Opened,
+    place: Place,
+) -> Result<Running> {
+    let waker = Waker::new().context("could not make a worker's wake-up")?;
+    let wake = waker.clone();
+    let (control, commands) = control(move || wake.wake());
+    let stacks = seat.lanes.iter().map(|lane| stack(settings, &devices[lane.device], site, &waker));
+    let graph = graph::build(stacks.collect::<Result<_>>()?, settings.impair)?;
+    let ports = seat.lanes.iter().map(|lane| port_name(devices, *lane)).collect();
+    let worker = Worker::new(worker_config(settings), seat.pool, seat.ports, graph, commands);
+    let thread = std::thread::Builder::new().name(format!("worker{}", place.number));
+    let thread = thread.spawn(move || run(worker, waker, place)).context("could not start a worker")?;
+    Ok(Running { control, thread, ports })
+}
+
+fn port_name(devices: &[Device], lane: Lane) -> String {
+    format!("{}/{}", devices[lane.device].name, lane.queue)
+}
+
+fn worker_config(settings: &Settings) -> WorkerConfig {
+    let idle = match settings.config.idle {
+        config::Idle::Poll => Idle::Poll,
+        config::Idle::Adaptive => Idle::Adaptive { spin: SPIN },
+    };
+    WorkerConfig { batch_len: settings.config.batch as usize, idle, ..WorkerConfig::default() }
+}
+
+/// A host on one queue of `device`.
+fn stack(settings: &Settings, device: &Device, site: &site::Opened, waker: &Waker) -> Result<Stack<Site>> {
+    let limits =
+        Limits { connection_count_max: settings.config.limits.connections as usize, ..Limits::default() };
+    let interface = device.interface.clone();
+    let service = site.service(waker);
+    let mut stack = Stack::new(clock::now(), interface, TcpConfig::SERVER, limits, &secrets()?, service);
+    for listen in &device.listen {
+        stack.listen(Some(listen.ip()), listen.port());
+    }
+    Ok(stack)
+}
+
+fn secrets() -> Result<Secrets> {
+    Ok(Secrets {
+        isn: HashKey::new(random::bytes()?),
+        cookie: HashKey::new(random::bytes()?),
+        flow: u64::from_ne_bytes(random::bytes()?),
+    })
+}
+
+/// Tells the control thread when it goes, by whichever way.
+struct Obituary {
+    number: usize,
+    events: Sender<Event>,
+}
+
+impl Drop for Obituary {
+    fn drop(&mut self) {
+        // Nobody listens any more when the service ends.
+        let _ = self.events.send(Event::WorkerEnded(self.number));
+    }
+}
+
+fn run(mut worker: Worker, waker: Waker, place: Place) {
+    let _obituary = Obituary { number: place.number, events: place.events };
+    if let Err(error) = privileges::drop_all_capabilities() {
+        tracing::warn!("worker {} keeps the right to read files: {error:#}", place.number);
+    }
+    if let Some(error) = place.cpu.and_then(|cpu| cpu::pin_current_thread(cpu).err()) {
+        tracing::warn!("worker {} is not pinned: {error}", place.number);
+    }
+    if let Err(error) = event::set_timer_slack(TIMER_SLACK) {
+        tracing::debug!("timers of worker {} may be late: {error}", place.number);
+    }
+    worker.run(&mut KernelEnvironment::new(waker));
+}

@@ -1,0 +1,204 @@
+//! Asking workers and devices for their counters.
+
+use super::{DeviceReport, ModuleReport, Named, PortReport, Report, WorkerReport};
+use crate::attach::Device;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+use tidegate_bpf::Verdict;
+use tidegate_content::{Library, PackerCounters};
+use tidegate_modules::StackModule;
+use tidegate_pipeline::{Control, ModuleSnapshot, Snapshot, Worker};
+use tidegate_port::PortCounters;
+use tidegate_web::{Site, SiteCounters};
+
+/// A worker answers within a round, unless it has lost its processor.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// A worker to ask.
+pub(crate) struct Asked {
+    pub(crate) control: Control,
+    /// The names of its ports.
+    pub(crate) ports: Vec<String>,
+}
+
+/// Whom to ask. It keeps no device alive: a service that ends takes them with it.
+pub(crate) struct Collector {
+    service: String,
+    start: Instant,
+    devices: Weak<Vec<Device>>,
+    library: Weak<Library>,
+    workers: Vec<Asked>,
+}
+
+impl Collector {
+    pub(crate) fn new(
+        service: String,
+        devices: &Arc<Vec<Device>>,
+        library: &Arc<Library>,
+        workers: Vec<Asked>,
+    ) -> Self {
+        let (devices, library) = (Arc::downgrade(devices), Arc::downgrade(library));
+        Self { service, start: Instant::now(), devices, library, workers }
+    }
+
+    /// The counters now.
+    pub(crate) fn report(&self) -> Report {
+        let devices = self.devices.upgrade();
+        Report {
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            service: self.service.clone(),
+            uptime_ms: self.start.elapsed().as_millis() as u64,
+            library: self.library.upgrade().map(|library| of_library(&library)).unwrap_or_default(),
+            devices: devices.iter().flat_map(|devices| devices.iter()).map(device).collect(),
+            workers: self.workers(),
+        }
+    }
+
+    fn workers(&self) -> Vec<WorkerReport> {
+        let ask = |(number, asked): (usize, &Asked)| {
+            let answer = asked.control.ask(PATIENCE, Answer::of)?;
+            Some(worker(number, &asked.ports, &answer))
+        };
+        self.workers.iter().enumerate().filter_map(ask).collect()
+    }
+}
+
+/// What a worker says of itself.
+struct Answer {
+    snapshot: Snapshot,
+    /// For each module, its stack's part if it is one.
+    stacks: Vec<Option<StackPart>>,
+}
+
+struct StackPart {
+    drops: Vec<(&'static str, u64)>,
+    site: SiteCounters,
+    packer: PackerCounters,
+}
+
+impl Answer {
+    fn of(worker: &mut Worker) -> Self {
+        let snapshot = worker.snapshot();
+        let stacks = snapshot.modules.iter().map(|module| stack_part(worker, &module.name)).collect();
+        Self { snapshot, stacks }
+    }
+}
+
+fn stack_part(worker: &mut Worker, name: &str) -> Option<StackPart> {
+    let stack = worker.module_mut::<StackModule<Site>>(name)?.stack();
+    Some(StackPart {
+        drops: stack.drops().iter().map(|(reason, count)| (reason.as_str(), count)).collect(),
+        site: stack.service().tally().read(),
+        packer: stack.service().packer().counters(),
+    })
+}
+
+fn of_library(library: &Library) -> Named {
+    let counters = library.counters();
+    named([
+        ("loaded", counters.loaded_count),
+        ("streamed", counters.streamed_count),
+        ("failed", counters.failed_count),
+        ("refused", counters.refused_count),
+        ("evicted", counters.evicted_count),
+        ("reloaded", counters.reloaded_count),
+        ("watch_failed", counters.watch_failed_count),
+        ("held_bytes", counters.held_bytes),
+        ("entries", counters.entry_count),
+    ])
+}
+
+fn device(device: &Device) -> DeviceReport {
+    let counters = device.counters().ok();
+    let of = |verdict| {
+        let all = counters.iter().flat_map(|counters| counters.iter());
+        let wanted = all.filter(|(reason, _)| reason.verdict() == verdict);
+        wanted.map(|(reason, frames)| (reason.name().to_owned(), frames)).collect()
+    };
+    DeviceReport {
+        name: device.name.clone(),
+        mode: device.mode().to_string(),
+        xdp_socket: of(Verdict::Socket),
+        xdp_pass: of(Verdict::Pass),
+    }
+}
+
+fn worker(number: usize, ports: &[String], answer: &Answer) -> WorkerReport {
+    let snapshot = &answer.snapshot;
+    let pool = snapshot.pool;
+    WorkerReport {
+        worker: number,
+        round_count: snapshot.round_count,
+        sleep_count: snapshot.sleep_count,
+        frames: named([
+            ("free", pool.free_count as u64),
+            ("held", pool.held_count as u64),
+            ("submitted", pool.submitted_count as u64),
+            ("retained", pool.retained_count as u64),
+        ]),
+        ports: ports.iter().zip(&snapshot.ports).map(|(name, counters)| port(name, counters)).collect(),
+        modules: snapshot.modules.iter().zip(&answer.stacks).map(module).collect(),
+    }
+}
+
+fn port(name: &str, counters: &PortCounters) -> PortReport {
+    let counters = named([
+        ("rx_packets", counters.rx_packet_count),
+        ("rx_bytes", counters.rx_byte_count),
+        ("rx_drops", counters.rx_drop_count),
+        ("tx_packets", counters.tx_packet_count),
+        ("tx_bytes", counters.tx_byte_count),
+        ("tx_drops", counters.tx_drop_count),
+        ("tx_ring_full", counters.tx_ring_full_count),
+        ("syscalls", counters.syscall_count),
+    ]);
+    PortReport { name: name.into(), counters }
+}
+
+fn module((module, stack): (&ModuleSnapshot, &Option<StackPart>)) -> ModuleReport {
+    let gate_drops = module.traffic.drops.iter().map(|(reason, count)| (reason.as_str(), count));
+    let stack_drops = stack.iter().flat_map(|stack| stack.drops.iter().copied());
+    ModuleReport {
+        name: module.name.clone(),
+        class: module.class.into(),
+        gates: named([
+            ("in_packets", module.traffic.in_packet_count),
+            ("in_batches", module.traffic.in_batch_count),
+            ("out_packets", module.traffic.out_packet_count),
+        ]),
+        drops: summed(gate_drops.chain(stack_drops)),
+        own: named(module.own.iter().copied()),
+        site: stack.iter().flat_map(|stack| of_site(&stack.site)).collect(),
+        packer: stack.iter().flat_map(|stack| of_packer(&stack.packer)).collect(),
+    }
+}
+
+fn of_site(counters: &SiteCounters) -> Named {
+    named(counters.entries().map(|(name, _, count)| (name.trim_end_matches("_count"), count)))
+}
+
+fn of_packer(counters: &PackerCounters) -> Named {
+    named([
+        ("ready", counters.ready_count),
+        ("stocked", counters.stocked_count),
+        ("copied", counters.copied_count),
+        ("sliced", counters.sliced_count),
+        ("evicted", counters.evicted_count),
+        ("starved", counters.starved_count),
+        ("broken", counters.broken_count),
+    ])
+}
+
+/// The reasons that occurred, each once.
+fn summed<'a>(drops: impl Iterator<Item = (&'a str, u64)>) -> Named {
+    let mut sums = Named::new();
+    for (reason, count) in drops.filter(|(_, count)| *count > 0) {
+        *sums.entry(reason.to_owned()).or_default() += count;
+    }
+    sums
+}
+
+fn named<'a>(counters: impl IntoIterator<Item = (&'a str, u64)>) -> Named {
+    counters.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
+}

@@ -1,0 +1,108 @@
+//! An interface of the host, which goes on using it.
+
+use crate::scene::{output, run, wire};
+use crate::service::{Service, TIDEGATE};
+use crate::site::Site;
+use std::process::Command;
+use std::time::Duration;
+use tidegate_testbed::{Process, Testbed};
+
+const DEVICE: [&str; 6] = ["--dev", "server0", "--listen", "10.78.0.2:80", "--listen", "[fd78::2]:80"];
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn start(bed: &Testbed, site: &Site) -> Service {
+    Service::start(bed.server().netns(), &[&["--root", site.root()], &DEVICE[..]].concat())
+}
+
+/// Python's web server in the server's namespace, on `port` of all addresses.
+fn host_server(bed: &Testbed, site: &Site, port: &str) -> Process {
+    let mut python = Command::new("python3");
+    python.args(["-m", "http.server", "--bind", "0.0.0.0", "--directory", site.root(), port]);
+    let mut process = bed.server().spawn(python).expect("python3");
+    let address = format!("10.78.0.2:{port}").parse().expect("an address");
+    bed.await_service(&mut process, address, PATIENCE).expect("it listens");
+    process
+}
+
+fn get(bed: &Testbed, url: &str) -> String {
+    run(bed.client().netns(), "curl", &["-gsSf", "--max-time", "5", url])
+}
+
+#[test]
+fn the_host_keeps_its_address_and_its_servers() {
+    let (bed, site, others) = (wire(), Site::new(), Site::new());
+    others.write("whose.txt", b"the host's");
+    site.write("whose.txt", b"tidegate's");
+    let _host = host_server(&bed, &others, "8080");
+    let service = start(&bed, &site);
+    for _ in 0..3 {
+        assert_eq!(get(&bed, "http://10.78.0.2/whose.txt"), "tidegate's");
+        assert_eq!(get(&bed, "http://[fd78::2]/whose.txt"), "tidegate's");
+        assert_eq!(get(&bed, "http://10.78.0.2:8080/whose.txt"), "the host's");
+    }
+    let wrk = run(bed.client().netns(), "wrk", &["-t1", "-c32", "-d1s", "http://10.78.0.2/whose.txt"]);
+    assert!(!wrk.contains("Socket errors") && !wrk.contains("Non-2xx"), "{wrk}");
+    assert!(service.terminate().success());
+    assert_eq!(get(&bed, "http://10.78.0.2:8080/whose.txt"), "the host's");
+}
+
+#[test]
+fn a_taken_port_names_its_owner() {
+    let (bed, site) = (wire(), Site::new());
+    let host = host_server(&bed, &site, "80");
+    let args = [&["web", "--root", site.root()], &DEVICE[..]].concat();
+    let refused = output(bed.server().netns(), TIDEGATE, &args);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    let owner = format!("python3 (process {})", host.pid());
+    assert!(said.contains("10.78.0.2:80") && said.contains(&owner), "{said}");
+}
+
+#[test]
+fn the_hosts_servers_cannot_take_a_served_port() {
+    let (bed, site) = (wire(), Site::new());
+    let _service = start(&bed, &site);
+    let bind = "import socket; socket.socket().bind(('10.78.0.2', 80))";
+    let refused = output(bed.server().netns(), "python3", &["-c", bind]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("Address already in use"));
+}
+
+#[test]
+fn an_occupied_device_says_how_to_free_it_and_detach_does() {
+    let (bed, site) = (wire(), Site::new());
+    let service = start(&bed, &site);
+    let args = ["web", "--root", site.root(), "--dev", "server0", "--listen", "10.78.0.2:81"];
+    let refused = output(bed.server().netns(), TIDEGATE, &args);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    assert!(said.contains("tidegate detach server0"), "{said}");
+    assert!(has_xdp(&bed));
+    run(bed.server().netns(), TIDEGATE, &["detach", "server0"]);
+    assert!(!has_xdp(&bed));
+    drop(service);
+}
+
+#[test]
+fn nothing_is_left_on_the_device_after_a_kill() {
+    let (bed, site) = (wire(), Site::new());
+    for _ in 0..2 {
+        let service = start(&bed, &site);
+        assert!(has_xdp(&bed));
+        assert!(get(&bed, "http://10.78.0.2/").contains("in and out"));
+        service.kill();
+        assert!(!has_xdp(&bed), "the program is off with its process");
+    }
+}
+
+#[test]
+fn generic_mode_serves_too() {
+    let (bed, site) = (wire(), Site::new());
+    let args = [&["--root", site.root(), "--xdp-mode", "generic"], &DEVICE[..]].concat();
+    let service = Service::start(bed.server().netns(), &args);
+    assert!(service.line.contains("generic mode"), "{}", service.line);
+    assert!(get(&bed, "http://10.78.0.2/").contains("in and out"));
+}
+
+fn has_xdp(bed: &Testbed) -> bool {
+    run(bed.server().netns(), "ip", &["-d", "link", "show", "server0"]).contains("prog/xdp")
+}

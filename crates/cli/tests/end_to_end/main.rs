@@ -1,0 +1,15 @@
+//! The command as a user meets it: started in a network namespace of its own, asked by real clients.
+//!
+//! Each test makes its namespaces without names, so that they are gone with the test, however it ends. As
+//! root: namespaces, XDP and AF_XDP need it.
+
+mod client;
+mod clients;
+mod device;
+mod embedded;
+mod life;
+mod loss;
+mod mistakes;
+mod scene;
+mod service;
+mod site;

@@ -1,0 +1,10 @@
+//! The whole site over two stacks and a cable, with no network and no kernel: what a client sends,
+//! byte for byte, and what it gets.
+#![allow(unreachable_pub)]
+
+mod answers;
+mod browser;
+mod connections;
+mod net;
+mod splits;
+mod tree;
