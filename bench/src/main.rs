@@ -5,6 +5,7 @@
 //! own client with no kernel between them.
 #![forbid(unsafe_code)]
 
+mod client;
 mod load;
 mod machine;
 mod memory;
@@ -28,6 +29,8 @@ struct Args {
 enum Bench {
     /// Tidegate, nginx and h2o serve the same files to the same client, in turns
     Web(web::Args),
+    /// Our client, on a device that it takes over, asks a server and says what it saw
+    Client(client::Args),
     /// Our client and our server joined in memory, without a kernel: what the stack alone costs
     Memory(memory::Args),
 }
@@ -36,6 +39,7 @@ fn main() -> ExitCode {
     let Args { bench } = Args::parse();
     let outcome = match bench {
         Bench::Web(args) => web::run(&args),
+        Bench::Client(args) => client::run(&args),
         Bench::Memory(args) => memory::run(&args),
     };
     match outcome {

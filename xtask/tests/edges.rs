@@ -30,8 +30,8 @@ const ALLOWED: [(&str, &[&str]); 16] = [
     (
         "bench",
         &[
-            "base", "wire", "packet", "sys", "tcp", "port", "stack", "pipeline", "content", "modules", "web",
-            "testbed",
+            "base", "wire", "packet", "sys", "bpf", "tcp", "port", "stack", "pipeline", "content", "modules",
+            "web", "testbed",
         ],
     ),
     ("xtask", &[]),

@@ -1,4 +1,5 @@
-//! The clients: programs of others that ask over the kernel's stack, and what they say at the end.
+//! The clients: programs of others that ask over the kernel's stack, and our own; and what they say at the
+//! end.
 
 use std::fmt::Write;
 use std::io::{Read, Write as _};
@@ -23,6 +24,8 @@ pub(crate) enum ClientKind {
     Wrk,
     /// h2load in HTTP/1.1 mode, one thread; it tells no percentiles and knows keep-alive only.
     H2load,
+    /// Our own, on our own stack over AF_XDP: for servers that outrun what a kernel's core can ask.
+    Packet,
 }
 
 impl ClientKind {
@@ -30,6 +33,7 @@ impl ClientKind {
         match self {
             ClientKind::Wrk => "wrk",
             ClientKind::H2load => "h2load",
+            ClientKind::Packet => "tidegate-bench",
         }
     }
 }
@@ -71,6 +75,7 @@ impl Load {
         let asking = match self.client {
             ClientKind::Wrk => self.wrk(scratch)?,
             ClientKind::H2load => self.h2load(scratch)?,
+            ClientKind::Packet => self.packet(from)?,
         };
         let program = self.client.program();
         let output = from.output(under(counter, asking))?;
@@ -79,6 +84,7 @@ impl Load {
         let seen = match self.client {
             ClientKind::Wrk => parse_wrk(&said),
             ClientKind::H2load => parse_h2load(&said),
+            ClientKind::Packet => parse_packet(&said),
         };
         seen.with_context(|| format!("{program} said what nobody expected:\n{said}"))
     }
@@ -100,6 +106,19 @@ impl Load {
             command.arg("--script").arg(scratch.write("paths.lua", any_of(&paths)?)?);
         }
         command.arg(self.url(&paths[0]));
+        Ok(command)
+    }
+
+    fn packet(&self, from: &End) -> anyhow::Result<Command> {
+        let mut command = Command::new(std::env::current_exe().context("find this program")?);
+        command.args(["client", "--dev", from.device(), "--from", &from.ipv4().to_string()]);
+        command.args(["--to", &self.server.to_string(), "--seconds", &self.seconds.to_string()]);
+        command.args(["--connections", &self.concurrency.to_string()]);
+        command.args(self.body.paths().iter().flat_map(|path| ["--path".to_owned(), format!("/{path}")]));
+        command.args(from.cpu().iter().flat_map(|cpu| ["--cpu".to_owned(), cpu.to_string()]));
+        if self.connection == Connection::Close {
+            command.arg("--close");
+        }
         Ok(command)
     }
 
@@ -161,6 +180,17 @@ fn parse_wrk(said: &str) -> Option<Seen> {
 fn microseconds(text: &str) -> Option<f64> {
     let units = [("us", 1.0), ("ms", 1e3), ("s", 1e6), ("m", 60e6)];
     units.into_iter().find_map(|(unit, scale)| Some(text.strip_suffix(unit)?.parse::<f64>().ok()? * scale))
+}
+
+fn parse_packet(said: &str) -> Option<Seen> {
+    let said: crate::client::Said = serde_json::from_str(said).ok()?;
+    Some(Seen {
+        request_count: said.request_count,
+        requests_per_s: said.requests_per_s,
+        p50_us: Some(said.p50_us),
+        p99_us: Some(said.p99_us),
+        error_count: said.error_count,
+    })
 }
 
 fn parse_h2load(said: &str) -> Option<Seen> {
