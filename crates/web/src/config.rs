@@ -391,6 +391,10 @@ impl Config {
             "limits.fields: choose 1 to 128 field lines",
         );
         expect(limits.pipelined > 0, "limits.pipelined: choose 1 or more");
+        expect(
+            limits.requests_per_connection <= u32::from(u16::MAX),
+            "limits.requests_per_connection: choose 65535 at most, or 0 for no limit",
+        );
         expect(limits.connections > 0, "limits.connections: choose 1 or more");
         let timeouts = &self.timeouts;
         let spans = [timeouts.header, timeouts.idle, timeouts.load];

@@ -159,7 +159,7 @@ impl Site {
         let era = self.era();
         let Some(answer) = self.planner.recall(data, era) else { return false };
         self.tally.repeated_count.add(1);
-        self.answer(conn, &answer, data);
+        self.answer(conn, answer, data);
         true
     }
 
@@ -240,7 +240,7 @@ impl Site {
         match planned {
             Planned::Answer(answer, body) => {
                 intake.body = body;
-                self.answer(conn, &answer, head);
+                self.answer(conn, answer, head);
                 head.len()
             }
             Planned::Refuse { status, head_only } => {
@@ -265,17 +265,16 @@ impl Site {
 
     /// Writes an answer, and ends the connection if it is the last one.
     #[inline]
-    fn answer(&mut self, conn: &mut SiteConn<'_>, answer: &Answer, head: &[u8]) {
+    fn answer(&mut self, conn: &mut SiteConn<'_>, answer: Answer, head: &[u8]) {
         let count = conn.state().request_count.saturating_add(1);
         conn.state().request_count = count;
         let count_max = self.shared.bounds.request_count_max;
         let is_last = count_max != 0 && u32::from(count) >= count_max.min(u32::from(u16::MAX));
         let close = answer.traits.close || is_last || self.shared.is_draining();
         let stamp = Stamp::new(self.unix_secs, close);
-        let prepared = Arc::clone(&answer.prepared);
         let response = match answer.traits.head_only {
-            true => Response::head_only(prepared, stamp),
-            false => Response::whole(prepared, stamp),
+            true => Response::head_only(answer.prepared, stamp),
+            false => Response::whole(answer.prepared, stamp),
         };
         self.tally.answer(answer.traits.code, response.len());
         self.log(conn, answer.traits.code, &response, head);
@@ -306,7 +305,7 @@ impl Site {
             prepared: self.shared.pages.error(status),
             traits: AnswerTraits { code: status.code(), head_only, close: true },
         };
-        self.answer(conn, &answer, head);
+        self.answer(conn, answer, head);
         // RFC 9112 section 9.6: the peer may still be sending; to reset it now could cost it the answer.
         conn.state().phase = Phase::Lingering;
         conn.arm_timer(self.shared.bounds.linger);

@@ -1,7 +1,7 @@
 //! `Range: bytes=...` (RFC 9110 section 14).
 //!
-//! Invariant: the ranges that come out are inside the representation, not empty, in ascending order
-//! and apart by at least one byte.
+//! Invariant: the ranges that come out are inside the representation, not empty, in the order they were
+//! asked for, and apart by at least one byte.
 
 use arrayvec::ArrayVec;
 
@@ -10,7 +10,7 @@ use arrayvec::ArrayVec;
 pub const RANGE_COUNT_MAX: usize = 16;
 
 /// Bytes `start..end` of a representation.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ByteRange {
     /// The first byte.
     pub start: u64,
@@ -22,6 +22,15 @@ impl ByteRange {
     /// How many bytes.
     pub const fn len(&self) -> u64 {
         self.end - self.start
+    }
+
+    /// Whether no byte lies between the two.
+    const fn touches(&self, other: &Self) -> bool {
+        self.start <= other.end && other.start <= self.end
+    }
+
+    fn union(&self, other: &Self) -> Self {
+        Self { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
     /// Whether there are none; never so for a range that came out of [`parse`].
@@ -89,15 +98,17 @@ fn number(digits: &[u8]) -> Option<u64> {
     is_number.then(|| digits.iter().fold(0, push))
 }
 
-// RFC 9110 section 15.3.7.2: ranges that overlap or touch may be sent as one.
-fn coalesce(mut parts: ArrayVec<ByteRange, RANGE_COUNT_MAX>) -> ArrayVec<ByteRange, RANGE_COUNT_MAX> {
-    parts.sort_unstable();
+// RFC 9110 section 15.3.7.2: ranges that overlap or touch may be sent as one, otherwise in the order of
+// the request.
+fn coalesce(parts: ArrayVec<ByteRange, RANGE_COUNT_MAX>) -> ArrayVec<ByteRange, RANGE_COUNT_MAX> {
     let mut merged = ArrayVec::<ByteRange, RANGE_COUNT_MAX>::new();
-    for part in parts {
-        match merged.last_mut() {
-            Some(last) if part.start <= last.end => last.end = last.end.max(part.end),
-            _ => merged.push(part),
+    for mut part in parts {
+        let mut place = merged.len();
+        while let Some(at) = merged.iter().position(|other| part.touches(other)) {
+            part = part.union(&merged.remove(at));
+            place = place.min(at);
         }
+        merged.insert(place, part);
     }
     merged
 }

@@ -139,9 +139,9 @@ impl Net {
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
         let mut round = 0_u32;
         while !is_done(self) {
-            self.step(u64::from(round % 8 == 0));
+            self.step(u64::from(round.is_multiple_of(8)));
             round += 1;
-            if round % 64 == 0 {
+            if round.is_multiple_of(64) {
                 std::thread::sleep(std::time::Duration::from_micros(200));
             }
             assert!(std::time::Instant::now() < deadline, "never {what}");
