@@ -1,3 +1,5 @@
+//! The log line by line: the format, what a client may put into it, rotation.
+
 use super::*;
 
 fn record(head: &[u8]) -> Record {

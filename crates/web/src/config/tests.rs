@@ -1,3 +1,5 @@
+//! What a file may say, and the line a user sees when it says something else.
+
 use super::*;
 
 fn fault(text: &str) -> String {

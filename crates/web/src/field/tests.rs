@@ -1,3 +1,5 @@
+//! Tables of field values and what each comes to, by the section that defines it; and properties that hold for any.
+
 use super::coding::{CodingSet, choose};
 use super::precondition::{Validators, Verdict, evaluate, range_applies};
 use super::range::{ByteRange, Ranges, parse};

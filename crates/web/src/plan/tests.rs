@@ -1,3 +1,5 @@
+//! Tables of requests and what is answered, without a library or a connection.
+
 use super::*;
 use crate::request::fields::FieldStorage;
 

@@ -1,3 +1,5 @@
+//! Tables of heads and bodies: what is read, what is refused and with which status; splits change nothing.
+
 use super::body::{BodySkip, Skipped};
 use super::scan::{HeadLimits, HeadScan, Scanned};
 use super::*;

@@ -1,3 +1,5 @@
+//! Paths and the names they come to, against a model on `std::path`.
+
 use super::*;
 use proptest::prelude::*;
 use std::path::{Component, Path, PathBuf};
