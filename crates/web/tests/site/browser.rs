@@ -15,6 +15,7 @@ pub struct Exchange {
     to_send: Vec<Arc<[u8]>>,
     wants_close: bool,
     wants_hold: bool,
+    held: u32,
 }
 
 #[derive(Default)]
@@ -40,9 +41,17 @@ impl Browser {
         self.exchange(id).wants_hold = true;
     }
 
+    /// Opens it again, when the connection is woken next.
+    pub fn start_reading(&mut self, id: ConnId) {
+        self.exchange(id).wants_hold = false;
+    }
+
     fn act(&mut self, conn: &mut Conn<'_, Self>) {
         let exchange = self.exchanges.entry(conn.id()).or_default();
         exchange.to_send.drain(..).for_each(|bytes| conn.write(bytes));
+        if !exchange.wants_hold {
+            conn.take(std::mem::take(&mut exchange.held));
+        }
         if exchange.wants_close {
             conn.close();
         }
@@ -69,6 +78,7 @@ impl Service for Browser {
         let exchange = self.exchanges.entry(conn.id()).or_default();
         exchange.received.extend_from_slice(data);
         if exchange.wants_hold {
+            exchange.held += data.len() as u32;
             conn.hold(data.len() as u32);
         }
     }

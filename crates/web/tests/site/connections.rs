@@ -1,6 +1,8 @@
 //! What becomes of connections: kept, pipelined, limited, timed out, drained.
 use crate::net::{Net, split, status_of, statuses};
 use crate::tree::Tree;
+use proptest::prelude::*;
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tidegate_stack::{Closed, ConnId};
@@ -238,4 +240,88 @@ fn requests_are_logged() {
     for (line, want) in log.lines().zip(lines) {
         assert!(line.starts_with(&want), "{line}");
     }
+}
+
+#[test]
+fn more_requests_than_a_window_holds() {
+    let mut net = Net::new(Tree::standard(), "[limits]\npipelined = 2");
+    let count = 4_000;
+    let id = net.open();
+    net.send(id, &GET.repeat(count));
+    net.send(id, b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    net.run_until("answered", |net| net.is_eof(id));
+    assert_eq!(statuses(&net.received(id)).len(), count + 1);
+}
+
+#[test]
+fn a_load_that_takes_too_long() {
+    let mut net = Net::new(Tree::standard(), "[timeouts]\nload = \"2s\"");
+    let id = net.open();
+    net.steps(4, 1);
+    net.send(id, GET);
+    // Timers come before completions, so the load is late however quick its thread was.
+    net.step(0);
+    net.step(2_500);
+    net.steps(20, 1);
+    assert_eq!(statuses(&net.received(id)), [503]);
+    assert_eq!(net.counters().awaited_count, 1);
+    net.run_until("ended", |net| net.is_eof(id));
+}
+
+#[test]
+fn a_streamed_file_that_changes_ends_its_connection() {
+    let mut net = Net::new(Tree::standard(), "[content]\nstream_from = 1000");
+    let id = net.open();
+    net.client.service_mut().stop_reading(id);
+    net.send(id, b"GET /big.bin HTTP/1.1\r\nHost: a\r\n\r\n");
+    net.run_until("begun", |net| net.received(id).len() > 5_000);
+    std::fs::write(net.tree.root().join("big.bin"), vec![b'x'; 100_000]).unwrap();
+    net.client.service_mut().start_reading(id);
+    net.run_until("ended", |net| {
+        net.wake(id);
+        net.client.service_mut().exchange(id).closed == Some(Closed::Reset)
+    });
+    assert!(net.received(id).len() < 100_000);
+}
+
+/// Pieces of requests, good and bad.
+fn noise() -> impl Strategy<Value = Vec<Vec<u8>>> {
+    let piece = prop::sample::select(vec![
+        "GET / HTTP/1.1\r\n",
+        "GET /big.bin HTTP/1.1\r\n",
+        "HEAD /a.css HTTP/1.0\r\n",
+        "Host: a\r\n",
+        "\r\n",
+        "\r\n\r\n",
+        "Content-Length: 5\r\n",
+        "Transfer-Encoding: chunked\r\n",
+        "hello",
+        "5\r\nhello\r\n0\r\n\r\n",
+        "\n",
+        "\0",
+        "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+        "Connection: close\r\n",
+        "Range: bytes=1-2,4-\r\n",
+        "POST / HTTP/1.1\r\n",
+    ]);
+    let write = prop::collection::vec(piece, 1..6).prop_map(|pieces| pieces.concat().into_bytes());
+    prop::collection::vec(write, 1..8)
+}
+
+#[test]
+fn whatever_a_client_sends_it_is_let_go() {
+    let net =
+        RefCell::new(Net::new(Tree::standard(), "[limits]\npipelined = 2\nconnections_per_address = 1"));
+    let config = ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() };
+    proptest!(config, |(writes in noise())| {
+        let mut net = net.borrow_mut();
+        let id = net.open();
+        for bytes in writes {
+            net.send(id, &bytes);
+            net.step(1);
+        }
+        net.finish(id);
+        net.run_until("let go", |net| net.counters().accepted_count == net.counters().closed_count);
+        prop_assert_eq!(net.counters().refused_count, 0);
+    });
 }

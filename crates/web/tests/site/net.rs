@@ -148,6 +148,11 @@ impl Net {
         }
     }
 
+    /// Has the client look at a connection of its own.
+    pub fn wake(&mut self, id: ConnId) {
+        self.client.wake(self.now, id, &mut self.client_end);
+    }
+
     /// Has the site look at each of its connections.
     pub fn wake_all(&mut self) {
         self.server.wake_all(self.now, &mut self.server_end);
