@@ -43,6 +43,8 @@ pub struct Config {
     pub idle: Idle,
     /// The most frames taken from a queue at once.
     pub batch: u32,
+    /// Where the XDP program runs.
+    pub xdp_mode: XdpMode,
     /// Whether the driver reads and writes our memory itself.
     pub zero_copy: ZeroCopy,
     /// Let the kernel poll the NIC for so long in our system call.
@@ -61,6 +63,10 @@ pub struct Config {
     pub access_log: AccessLog,
     /// Where counters can be read.
     pub metrics: Metrics,
+    /// The embedded NIC: `tidegateN` has the subnets 10.77.N.0/24 and fd77:0:0:N::/64.
+    pub name: String,
+    /// As whom the process runs, and what it says.
+    pub process: Process,
 }
 
 /// One place where requests come in.
@@ -94,6 +100,19 @@ pub enum Idle {
     Adaptive,
     /// Poll for ever: the lowest latency, and a processor that is never idle.
     Poll,
+}
+
+/// Where the XDP program runs.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum XdpMode {
+    /// In the driver, or where that refuses, in the network core.
+    #[default]
+    Auto,
+    /// In the driver, or do not start.
+    Native,
+    /// In the network core: any driver, slower.
+    Generic,
 }
 
 /// Whether the driver reads and writes our memory itself.
@@ -157,6 +176,8 @@ pub struct Timeouts {
     pub linger: Span,
     /// How long a file may take to be loaded.
     pub load: Span,
+    /// How long responses under way may take after the service was told to end.
+    pub drain: Span,
 }
 
 /// Fields for the files that match.
@@ -185,6 +206,29 @@ pub struct Metrics {
     pub address: Option<SocketAddr>,
 }
 
+/// As whom the process runs, and what it says.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Process {
+    /// The user to become once everything is set up. None: the one that started it, without rights.
+    pub user: Option<String>,
+    /// Whether rights that serving does not need are given up.
+    pub sandbox: bool,
+    /// How its own messages are written.
+    pub log_format: LogFormat,
+}
+
+/// How messages are written.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogFormat {
+    /// A line of words.
+    #[default]
+    Text,
+    /// A JSON object a line.
+    Json,
+}
+
 /// An error status, as the key of a table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize)]
 #[serde(try_from = "String")]
@@ -210,6 +254,7 @@ impl Default for Config {
             workers: None,
             idle: Idle::default(),
             batch: 32,
+            xdp_mode: XdpMode::default(),
             zero_copy: ZeroCopy::default(),
             busy_poll: None,
             content: Content::default(),
@@ -219,6 +264,8 @@ impl Default for Config {
             headers: Vec::new(),
             access_log: AccessLog::default(),
             metrics: Metrics::default(),
+            name: "tidegate0".to_owned(),
+            process: Process::default(),
         }
     }
 }
@@ -250,6 +297,12 @@ impl Default for Limits {
     }
 }
 
+impl Default for Process {
+    fn default() -> Self {
+        Self { user: None, sandbox: true, log_format: LogFormat::default() }
+    }
+}
+
 impl Default for Timeouts {
     fn default() -> Self {
         Self {
@@ -257,6 +310,7 @@ impl Default for Timeouts {
             idle: Span(Duration::from_secs(60)),
             linger: Span(Duration::from_secs(2)),
             load: Span(Duration::from_secs(30)),
+            drain: Span(Duration::from_secs(10)),
         }
     }
 }
