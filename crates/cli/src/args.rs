@@ -8,7 +8,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tidegate_web::config::ByteSize;
+use tidegate_web::config::{ByteSize, Span};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -103,17 +103,17 @@ pub(crate) struct WebArgs {
     #[arg(long, value_name = "IP:PORT")]
     pub(crate) metrics: Option<SocketAddr>,
     /// How Tidegate's own messages are written
-    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
-    pub(crate) log_format: LogFormat,
+    #[arg(long, value_enum)]
+    pub(crate) log_format: Option<LogFormatArg>,
     /// Run as this user once everything is set up
     #[arg(long, value_name = "USER")]
     pub(crate) user: Option<String>,
     /// The virtual NIC without --dev: tidegateN has the addresses 10.77.N.1 and fd77:0:0:N::1
-    #[arg(long, value_name = "NAME", default_value = "tidegate0")]
-    pub(crate) name: String,
-    /// How long to go on with responses under way after SIGTERM, in seconds
-    #[arg(long, value_name = "S", default_value_t = 10)]
-    pub(crate) drain: u32,
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// How long to go on with responses under way after SIGTERM, such as 10s (the default) or 500ms
+    #[arg(long, value_name = "SPAN")]
+    pub(crate) drain: Option<Span>,
     /// Keep all rights after set-up: for debugging
     #[arg(long)]
     pub(crate) no_sandbox: bool,
@@ -213,7 +213,7 @@ pub(crate) enum ZeroCopyArg {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogFormat {
+pub(crate) enum LogFormatArg {
     /// A line of words
     Text,
     /// A JSON object a line

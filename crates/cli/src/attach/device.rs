@@ -5,7 +5,6 @@
 //! of the host can have it as well.
 
 use super::{Device, attach};
-use crate::args::XdpModeArg;
 use crate::exit::wrong_input;
 use anyhow::{Result, bail};
 use std::net::{IpAddr, SocketAddr};
@@ -14,7 +13,12 @@ use tidegate_stack::{Interface, Ownership};
 use tidegate_sys::ethtool::Ethtool;
 use tidegate_sys::netlink::{LinkInfo, Netlink};
 use tidegate_sys::socket::{Placeholder, Transport};
+use tidegate_web::config::XdpMode;
 use tidegate_wire::MacAddr;
+
+/// The largest packet that fits a frame of 4 KiB with its scratch area, headroom and link header: what
+/// peers are told, so that they send no longer ones on links that would carry them.
+const MTU_MAX: usize = 3600;
 
 /// A NIC and what it is to be listened on.
 #[derive(Debug)]
@@ -92,7 +96,7 @@ fn choice(link: LinkInfo, addresses: &[IpAddr], listen: &[SocketAddr]) -> Result
 }
 
 /// Reserves the ports and puts the program on the NIC.
-pub(crate) fn take(choice: Choice, mode: XdpModeArg) -> Result<Device> {
+pub(crate) fn take(choice: Choice, mode: XdpMode) -> Result<Device> {
     let Choice { link, listen } = choice;
     let reserve = |address: &SocketAddr| Placeholder::bind(Transport::Tcp, *address);
     let placeholders = listen.iter().map(reserve).collect::<Result<Vec<_>, _>>()?;
@@ -100,8 +104,9 @@ pub(crate) fn take(choice: Choice, mode: XdpModeArg) -> Result<Device> {
     let program = XdpProgram::load(&LoadOptions { queue_count_max: queue_count, ..Default::default() })?;
     let attachment = attach(&program, link.ifindex, &link.name, mode)?;
     let addresses = listen.iter().map(SocketAddr::ip);
+    let mtu = (link.mtu as usize).min(MTU_MAX);
     Ok(Device {
-        interface: Interface::new(MacAddr(link.mac), addresses, link.mtu as usize, Ownership::Ports),
+        interface: Interface::new(MacAddr(link.mac), addresses, mtu, Ownership::Ports),
         name: link.name,
         listen,
         queue_count,

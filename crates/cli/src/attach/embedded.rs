@@ -8,7 +8,6 @@
 //! queue before each end makes veth stop whoever sends too much, as a NIC does, instead of dropping frames.
 
 use super::{Device, attach};
-use crate::args::XdpModeArg;
 use crate::exit::wrong_input;
 use anyhow::{Result, anyhow};
 use std::io::ErrorKind;
@@ -19,6 +18,7 @@ use tidegate_stack::{Interface, Ownership};
 use tidegate_sys::ethtool::{Ethtool, Offload};
 use tidegate_sys::netlink::{Address, LinkInfo, MacAddress, Netlink, NetlinkError, Queueing, VethEnd};
 use tidegate_sys::netns::Netns;
+use tidegate_web::config::XdpMode;
 use tidegate_wire::MacAddr;
 
 /// The far end's name, in a namespace where it is alone.
@@ -70,9 +70,9 @@ impl Plan {
         [self.address_v4(2), self.address_v6(2)]
     }
 
-    /// Whether `ip` is one of the service's addresses, or stands for all of them.
+    /// Whether `ip` is one of the service's addresses.
     pub(crate) fn has(&self, ip: IpAddr) -> bool {
-        ip.is_unspecified() || self.addresses().contains(&ip)
+        self.addresses().contains(&ip)
     }
 
     /// Where the service is, if `wanted` are the addresses asked for: port 80 if there are none.
@@ -86,7 +86,7 @@ impl Plan {
     fn resolve(&self, wanted: SocketAddr) -> Result<SocketAddr> {
         let [v4, v6] = self.addresses();
         let ip = if wanted.is_ipv4() { v4 } else { v6 };
-        if !self.has(wanted.ip()) {
+        if !wanted.ip().is_unspecified() && !self.has(wanted.ip()) {
             return Err(wrong_input(format!(
                 "--listen {wanted}: add --dev with the interface that has this address, or listen on {v4} or \
                  {v6} of the virtual NIC"
@@ -97,12 +97,7 @@ impl Plan {
 }
 
 /// Makes the virtual NIC with `queue_count` queues, and puts the program on its far end.
-pub(crate) fn create(
-    plan: &Plan,
-    wanted: &[SocketAddr],
-    queue_count: u32,
-    mode: XdpModeArg,
-) -> Result<Device> {
+pub(crate) fn create(plan: &Plan, wanted: &[SocketAddr], queue_count: u32, mode: XdpMode) -> Result<Device> {
     let listen = plan.listen(wanted)?;
     let mut host = Netlink::open()?;
     await_removal(&mut host, &plan.name)?;

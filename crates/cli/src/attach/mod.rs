@@ -14,7 +14,6 @@
 pub(crate) mod device;
 pub(crate) mod embedded;
 
-use crate::args::XdpModeArg;
 use crate::exit::wrong_input;
 use anyhow::Result;
 use std::net::SocketAddr;
@@ -27,6 +26,7 @@ use tidegate_sys::netlink::Netlink;
 use tidegate_sys::netns::Netns;
 use tidegate_sys::socket::Placeholder;
 use tidegate_sys::xsk::{Umem, XskConfig};
+use tidegate_web::config::XdpMode;
 
 /// A device with the program on it.
 pub(crate) struct Device {
@@ -99,11 +99,11 @@ pub(crate) fn leave(devices: Arc<Vec<Device>>) -> Result<()> {
 }
 
 /// Attaches the program, and says so where it is not in the driver.
-fn attach(program: &XdpProgram, ifindex: u32, name: &str, mode: XdpModeArg) -> Result<Attachment> {
+fn attach(program: &XdpProgram, ifindex: u32, name: &str, mode: XdpMode) -> Result<Attachment> {
     let choice = match mode {
-        XdpModeArg::Auto => ModeChoice::DriverThenGeneric,
-        XdpModeArg::Native => ModeChoice::DriverOnly,
-        XdpModeArg::Generic => ModeChoice::GenericOnly,
+        XdpMode::Auto => ModeChoice::DriverThenGeneric,
+        XdpMode::Native => ModeChoice::DriverOnly,
+        XdpMode::Generic => ModeChoice::GenericOnly,
     };
     let attachment = program.attach(ifindex, choice).map_err(|error| refused(error, name))?;
     if let Some(refusal) = attachment.driver_refusal() {

@@ -33,43 +33,48 @@ use std::sync::Arc;
 /// Serves until a signal ends it.
 pub(crate) fn web(args: &WebArgs) -> Result<()> {
     let settings = Settings::of(args)?;
-    crate::logs::start(args.log_format);
+    crate::logs::start(settings.config.process.log_format);
     let devices = Arc::new(attach(&settings)?);
     let outcome = serve(&settings, &devices);
-    attach::leave(devices)?;
-    outcome
+    outcome.and(attach::leave(devices))
 }
 
 fn serve(settings: &Settings, devices: &Arc<Vec<Device>>) -> Result<()> {
     let seats = seat::open_all(settings, devices)?;
     let endpoint = settings.config.metrics.address.map(Endpoint::bind).transpose()?;
     let stats = Listener::bind()?;
-    let site = site::Source::prepare(settings)?;
+    let source = site::Source::prepare(settings)?;
     drop_rights(settings)?;
-    let (events, awaited) = signals::events()?;
+    let (sender, events) = signals::events()?;
     let banner = banner(settings, devices, &seats);
-    let site = site.open(settings)?;
-    let workers = worker::start_all(settings, devices, seats, &site, &events)?;
-    for device in devices.iter() {
-        device.claim()?;
-    }
+    let site = source.open(settings)?;
+    let workers = worker::start_all(settings, devices, seats, &site, &sender)?;
     let collector = Arc::new(Collector::new(banner.clone(), devices, site.library(), workers.asked()));
-    let _socket_name = stats.serve(Arc::clone(&collector))?;
-    if let Some(endpoint) = endpoint {
-        endpoint.serve(collector)?;
-    }
-    writeln!(std::io::stdout(), "{banner}")?;
-    let outcome = await_end(&awaited, &site, settings);
+    let outcome = claim(devices).and_then(|()| {
+        let _socket_name = stats.serve(Arc::clone(&collector))?;
+        endpoint.map(|endpoint| endpoint.serve(collector)).transpose()?;
+        announce(&banner);
+        await_end(&events, &site, settings)
+    });
     site.drain();
-    drain::drain(&workers, settings.drain, &awaited);
+    drain::drain(&workers, settings.config.timeouts.drain.0.into(), &events);
     workers.join();
     outcome
+}
+
+fn claim(devices: &[Device]) -> Result<()> {
+    devices.iter().try_for_each(Device::claim)
+}
+
+/// Says where the service is. That nobody listens is no reason not to serve.
+fn announce(banner: &str) {
+    let _ = writeln!(std::io::stdout(), "{banner}");
 }
 
 /// The virtual NIC, the host's NICs, or both.
 fn attach(settings: &Settings) -> Result<Vec<Device>> {
     let listen = settings.listen();
-    let plan = embedded::Plan::of_name(&settings.name)?;
+    let plan = embedded::Plan::of_name(&settings.config.name)?;
     let (own, others): (Vec<SocketAddr>, Vec<SocketAddr>) = if settings.devices.is_empty() {
         (listen, Vec::new())
     } else {
@@ -79,10 +84,10 @@ fn attach(settings: &Settings) -> Result<Vec<Device>> {
     let mut devices = Vec::new();
     if settings.devices.is_empty() || !own.is_empty() {
         let queue_count = settings.config.workers.unwrap_or(1);
-        devices.push(embedded::create(&plan, &own, queue_count, settings.xdp_mode)?);
+        devices.push(embedded::create(&plan, &own, queue_count, settings.config.xdp_mode)?);
     }
     for choice in choices {
-        devices.push(device::take(choice, settings.xdp_mode)?);
+        devices.push(device::take(choice, settings.config.xdp_mode)?);
     }
     Ok(devices)
 }
@@ -96,14 +101,19 @@ fn banner(settings: &Settings, devices: &[Device], seats: &[Seat]) -> String {
         1 => "1 worker".into(),
         count => format!("{count} workers"),
     });
-    let mut said = Vec::new();
-    facts.retain(|fact| {
-        !said.contains(fact) && {
-            said.push(fact.clone());
-            true
-        }
-    });
+    let facts = each_once(facts);
     format!("serving {} on {} ({})", settings.config.root.display(), urls.join(" and "), facts.join(", "))
+}
+
+/// The words in order, without repetition.
+fn each_once(words: Vec<String>) -> Vec<String> {
+    let mut once = Vec::new();
+    for word in words {
+        if !once.contains(&word) {
+            once.push(word);
+        }
+    }
+    once
 }
 
 fn url(address: &SocketAddr) -> String {
@@ -115,14 +125,14 @@ fn url(address: &SocketAddr) -> String {
 }
 
 fn drop_rights(settings: &Settings) -> Result<()> {
-    if !settings.is_sandboxed {
+    if !settings.config.process.sandbox {
         tracing::warn!("all rights are kept (--no-sandbox)");
         return Ok(());
     }
     let log = settings.config.access_log.path.as_deref();
     let log_directory =
         log.map(|log| log.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(".".as_ref()));
-    let mut needs = Needs { user: settings.user.clone(), ..Needs::default() };
+    let mut needs = Needs { user: settings.config.process.user.clone(), ..Needs::default() };
     needs.readable.push(settings.config.root.clone());
     needs.readable.extend(settings.file.clone());
     // The counters of the XDP program are one for each processor.

@@ -15,14 +15,13 @@ use tidegate_port::Port;
 use tidegate_sys::cpu;
 use tidegate_sys::mem::{Mapping, PageKind};
 use tidegate_sys::xsk::{DriverMode, Umem};
-use tidegate_web::config::PackMode;
 
 /// Frames up to this MTU fit a chunk of 2 KiB, with room for scratch, headroom and a VLAN tag.
 const SMALL_MTU_MAX: usize = 1600;
 /// The least memory of a pool: its rings filled, and as much again on the way.
-const POOL_SIZE_MIN: u64 = 16 << 20;
+const POOL_SIZE_MIN: usize = 16 << 20;
 /// The most: beyond it, ready packets crowd each other out of the processor's caches anyway.
-const POOL_SIZE_MAX: u64 = 1 << 30;
+const POOL_SIZE_MAX: usize = 1 << 30;
 
 /// One queue of one device, as one port of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +86,7 @@ fn share_out(queue_counts: impl Iterator<Item = u32>, worker_count: usize) -> Ve
 fn open(settings: &Settings, devices: &[Device], lanes: Vec<Lane>, worker_count: usize) -> Result<Seat> {
     let mtu = lanes.iter().map(|lane| devices[lane.device].interface.mtu()).max().unwrap_or(0);
     let chunk_size = if mtu <= SMALL_MTU_MAX { 2048 } else { 4096 };
-    let memory = Mapping::anonymous(pool_size(settings, worker_count) as usize)?;
+    let memory = Mapping::anonymous(pool_size(settings, worker_count))?;
     let pages = memory.pages();
     if pages == PageKind::Ordinary {
         tracing::warn!("no huge pages for the frames: ordinary ones, which cost more TLB misses");
@@ -103,13 +102,9 @@ fn open(settings: &Settings, devices: &[Device], lanes: Vec<Lane>, worker_count:
     Ok(Seat { pool, ports, lanes, modes, pages })
 }
 
-/// Ready packets live in the pools, and get a quarter of the memory; without them frames only pass.
-fn pool_size(settings: &Settings, worker_count: usize) -> u64 {
-    let share = match settings.config.mode {
-        PackMode::PreCopy => 4,
-        PackMode::Memcopy => 16,
-    };
-    (settings.config.memory.0 / share / worker_count as u64).clamp(POOL_SIZE_MIN, POOL_SIZE_MAX)
+/// A worker's share of the memory for frames.
+fn pool_size(settings: &Settings, worker_count: usize) -> usize {
+    (settings.frame_memory() as usize / worker_count).clamp(POOL_SIZE_MIN, POOL_SIZE_MAX)
 }
 
 #[cfg(test)]

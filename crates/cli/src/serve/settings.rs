@@ -3,7 +3,7 @@
 //! Invariant: settings that exist are complete and make sense together; what only the network can tell (is
 //! there such an interface, is the port free) shows when the service attaches.
 
-use crate::args::{IdleArg, ModeArg, WebArgs, XdpModeArg, ZeroCopyArg};
+use crate::args::{IdleArg, LogFormatArg, ModeArg, WebArgs, XdpModeArg, ZeroCopyArg};
 use crate::exit::wrong_input;
 use anyhow::Result;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use tidegate_base::Duration;
 use tidegate_modules::ImpairConfig;
 use tidegate_sys::xsk::{BindMode, BusyPoll, XskConfig};
 use tidegate_web::Config;
-use tidegate_web::config::{self, ConfigFault, Idle, Listen, PackMode, Span, ZeroCopy};
+use tidegate_web::config::{self, ConfigFault, Idle, Listen, LogFormat, PackMode, Span, XdpMode, ZeroCopy};
 
 /// The settings of one service.
 #[derive(Clone, Debug)]
@@ -23,11 +23,6 @@ pub(crate) struct Settings {
     pub(crate) file: Option<PathBuf>,
     pub(crate) config: Config,
     pub(crate) devices: Vec<String>,
-    pub(crate) xdp_mode: XdpModeArg,
-    pub(crate) name: String,
-    pub(crate) user: Option<String>,
-    pub(crate) drain: std::time::Duration,
-    pub(crate) is_sandboxed: bool,
     pub(crate) impair: Option<ImpairConfig>,
 }
 
@@ -46,11 +41,6 @@ impl Settings {
             file: args.config.clone(),
             devices: devices(&config, args),
             config,
-            xdp_mode: args.xdp_mode.unwrap_or(XdpModeArg::Auto),
-            name: args.name.clone(),
-            user: args.user.clone(),
-            drain: std::time::Duration::from_secs(args.drain.into()),
-            is_sandboxed: !args.no_sandbox,
             impair: impair.map_err(|error| wrong_input(format!("--impair: {error}")))?,
         })
     }
@@ -78,6 +68,21 @@ impl Settings {
         XskConfig { mode, busy_poll, ..XskConfig::default() }
     }
 
+    /// Bytes of all workers' frames. Ready packets live there and get a quarter of the memory; without them
+    /// frames only pass.
+    pub(crate) fn frame_memory(&self) -> u64 {
+        let share = match self.config.mode {
+            PackMode::PreCopy => 4,
+            PackMode::Memcopy => 16,
+        };
+        self.config.memory.0 / share
+    }
+
+    /// Bytes of prepared responses.
+    pub(crate) fn content_memory(&self) -> u64 {
+        self.config.memory.0 - self.frame_memory()
+    }
+
     /// Addresses and ports to listen on.
     pub(crate) fn listen(&self) -> Vec<SocketAddr> {
         self.config.listen.iter().map(|listen| listen.address).collect()
@@ -95,11 +100,17 @@ fn overlay(config: &mut Config, args: &WebArgs) {
     put(&mut config.memory, args.memory);
     put(&mut config.idle, args.idle.map(idle));
     put(&mut config.batch, args.batch.map(u32::from));
+    put(&mut config.xdp_mode, args.xdp_mode.map(xdp_mode));
     put(&mut config.zero_copy, args.zero_copy.map(zero_copy));
     put(&mut config.workers, args.workers.map(|count| Some(u32::from(count))));
     put(&mut config.busy_poll, args.busy_poll.map(|us| Some(Span(Duration::from_micros(us.into())))));
     put(&mut config.access_log.path, args.access_log.clone().map(Some));
     put(&mut config.metrics.address, args.metrics.map(Some));
+    put(&mut config.name, args.name.clone());
+    put(&mut config.timeouts.drain, args.drain);
+    put(&mut config.process.user, args.user.clone().map(Some));
+    put(&mut config.process.sandbox, args.no_sandbox.then_some(false));
+    put(&mut config.process.log_format, args.log_format.map(log_format));
     if !args.listen.is_empty() {
         config.listen = args.listen.iter().map(|address| Listen { dev: None, address: *address }).collect();
     }
@@ -125,6 +136,21 @@ const fn idle(arg: IdleArg) -> Idle {
     match arg {
         IdleArg::Poll => Idle::Poll,
         IdleArg::Adaptive => Idle::Adaptive,
+    }
+}
+
+const fn log_format(arg: LogFormatArg) -> LogFormat {
+    match arg {
+        LogFormatArg::Text => LogFormat::Text,
+        LogFormatArg::Json => LogFormat::Json,
+    }
+}
+
+const fn xdp_mode(arg: XdpModeArg) -> XdpMode {
+    match arg {
+        XdpModeArg::Auto => XdpMode::Auto,
+        XdpModeArg::Native => XdpMode::Native,
+        XdpModeArg::Generic => XdpMode::Generic,
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 use tidegate_base::HashKey;
-use tidegate_content::{Library, Mode, Packer};
+use tidegate_content::{Library, LibraryConfig, Mode, Packer};
 use tidegate_pipeline::Waker;
 use tidegate_sys::random;
 use tidegate_web::access_log::{self, LogSender, LogWriter};
@@ -40,7 +40,8 @@ impl Source {
 
     /// Looks at the tree of files and starts the threads that read files and write the log.
     pub(crate) fn open(self, settings: &Settings) -> Result<Opened> {
-        let library = Library::open(&library_config(&settings.config), self.shared.present())?;
+        let config = LibraryConfig { memory: settings.content_memory(), ..library_config(&settings.config) };
+        let library = Library::open(&config, self.shared.present())?;
         if let Some(error) = library.watch_error() {
             tracing::warn!("changes of files are not noticed, but on SIGHUP: {error}");
         }

@@ -5,7 +5,7 @@ use crate::service::{Service, TIDEGATE};
 use crate::site::Site;
 use std::process::Command;
 use std::time::Duration;
-use tidegate_testbed::{Process, Testbed};
+use tidegate_testbed::{Layout, Process, Testbed};
 
 const DEVICE: [&str; 6] = ["--dev", "server0", "--listen", "10.78.0.2:80", "--listen", "[fd78::2]:80"];
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -105,4 +105,23 @@ fn generic_mode_serves_too() {
 
 fn has_xdp(bed: &Testbed) -> bool {
     run(bed.server().netns(), "ip", &["-d", "link", "show", "server0"]).contains("prog/xdp")
+}
+
+#[test]
+fn two_queues_have_two_workers_and_every_flow_one_of_them() {
+    let layout = Layout { queue_count: 2, ..Layout::unpinned() };
+    let bed = Testbed::new(&layout).expect("two network namespaces (run as root)");
+    let site = Site::new();
+    let service = start(&bed, &site);
+    assert!(service.line.contains("2 workers"), "{}", service.line);
+    let url = "http://10.78.0.2/";
+    let ab = run(bed.client().netns(), "ab", &["-q", "-n", "500", "-c", "8", url]);
+    assert!(ab.lines().any(|line| line.starts_with("Failed requests:") && line.ends_with(" 0")), "{ab}");
+    let pid = service.pid().to_string();
+    let stats = run(bed.server().netns(), TIDEGATE, &["stats", "--json", "--pid", &pid]);
+    let stats: serde_json::Value = serde_json::from_str(&stats).expect("JSON");
+    for worker in 0..2 {
+        let accepted = &stats[0]["workers"][worker]["modules"][1]["own"]["accepted"];
+        assert!(accepted.as_u64() > Some(50), "worker {worker} had {accepted} of 500 connections");
+    }
 }
