@@ -18,7 +18,9 @@
 //! ending gets no further answer.
 
 mod admission;
+mod feed;
 mod intake;
+mod patience;
 mod planner;
 mod shared;
 
@@ -28,13 +30,11 @@ use crate::access_log::{LogSender, Record, beginning_of};
 use crate::counters::SiteTally;
 use crate::field::validator::HttpSecond;
 use crate::memo::{Answer, AnswerTraits, Era, Memo};
-use crate::request::body::Skipped;
-use crate::request::scan::Scanned;
 use crate::status::Status;
 use admission::PeerLimit;
 use hashbrown::HashMap;
 use intake::{Awaited, Intake, Waiting};
-use planner::{Planned, Planner, Rules, is_head};
+use planner::Planner;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tidegate_base::{Duration, Instant};
@@ -163,106 +163,6 @@ impl Site {
         true
     }
 
-    /// Takes in `data` behind what the connection has received before.
-    fn take_in(&mut self, conn: &mut SiteConn<'_>, data: &[u8]) {
-        let Some(mut intake) = conn.state().intake.take() else {
-            let mut intake = Intake::default();
-            let used = self.feed(conn, &mut intake, data);
-            return self.keep(conn, intake, &data[used..]);
-        };
-        intake.bytes.extend_from_slice(data);
-        self.resume(conn, *intake);
-    }
-
-    /// Goes on with a connection's input, unless it still waits.
-    fn resume(&mut self, conn: &mut SiteConn<'_>, mut intake: Intake) {
-        let bytes = std::mem::take(&mut intake.bytes);
-        let used = if intake.waiting == Waiting::Input { self.feed(conn, &mut intake, &bytes) } else { 0 };
-        self.put_back(conn, intake, bytes, used);
-    }
-
-    /// Answers as many requests of `bytes` as may be answered now. Returns how many bytes those were.
-    fn feed(&mut self, conn: &mut SiteConn<'_>, intake: &mut Intake, bytes: &[u8]) -> usize {
-        let mut used = 0;
-        while used < bytes.len() && intake.waiting == Waiting::Input {
-            if conn.state().phase.is_over() {
-                return bytes.len();
-            }
-            match self.feed_one(conn, intake, &bytes[used..]) {
-                0 => break,
-                step => used += step,
-            }
-        }
-        used
-    }
-
-    /// One request, or one stretch of a body. Zero: nothing that can be taken now.
-    fn feed_one(&mut self, conn: &mut SiteConn<'_>, intake: &mut Intake, bytes: &[u8]) -> usize {
-        if let Some(skip) = &mut intake.body {
-            return match skip.advance(bytes) {
-                Skipped::All => bytes.len(),
-                Skipped::Done(len) => {
-                    (intake.body, intake.since) = (None, None);
-                    len
-                }
-                // Its request is answered already; where the next one starts is not known.
-                Skipped::Refused(_) => {
-                    self.end(conn);
-                    bytes.len()
-                }
-            };
-        }
-        if conn.unsent_count() >= self.shared.bounds.pipelined_max {
-            intake.waiting = Waiting::Room;
-            return 0;
-        }
-        match intake.scan.advance(bytes, &self.shared.bounds.head) {
-            Scanned::Partial => 0,
-            Scanned::Refused(status) => {
-                self.refuse(conn, status, false, bytes);
-                bytes.len()
-            }
-            Scanned::Whole(len) => self.on_head(conn, intake, &bytes[..len]),
-        }
-    }
-
-    /// Answers one whole head, or has the connection wait. Returns how many bytes were taken.
-    fn on_head(&mut self, conn: &mut SiteConn<'_>, intake: &mut Intake, head: &[u8]) -> usize {
-        let era = self.era();
-        let planned = match self.planner.recall(head, era).filter(|_| intake.awaited.is_none()) {
-            Some(answer) => {
-                self.tally.repeated_count.add(1);
-                Planned::Answer(answer, None)
-            }
-            None => self.plan(head, era, intake.awaited.take()),
-        };
-        (intake.scan, intake.since) = Default::default();
-        match planned {
-            Planned::Answer(answer, body) => {
-                intake.body = body;
-                self.answer(conn, answer, head);
-                head.len()
-            }
-            Planned::Refuse { status, head_only } => {
-                self.refuse(conn, status, head_only, head);
-                head.len()
-            }
-            Planned::Await(document, encoding) => {
-                self.tally.awaited_count.add(1);
-                self.parked.insert(self.last_ticket, Parked { id: conn.id(), document, encoding });
-                intake.waiting = Waiting::Load;
-                0
-            }
-        }
-    }
-
-    fn plan(&mut self, head: &[u8], era: Era, awaited: Option<Awaited>) -> Planned {
-        let Shared { naming, heads, pages, bounds, .. } = &*self.shared;
-        let rules = Rules { naming, heads, pages, body_len_max: bounds.body_len_max };
-        self.last_ticket += 1;
-        self.planner.plan(head, &rules, era, self.last_ticket, awaited)
-    }
-
     /// Writes an answer, and ends the connection if it is the last one.
     #[inline]
     fn answer(&mut self, conn: &mut SiteConn<'_>, answer: Answer, head: &[u8]) {
@@ -315,114 +215,6 @@ impl Site {
         conn.state().phase = Phase::Ending;
         conn.close();
     }
-
-    /// Keeps what is left of the input, in a box that exists only if there is something.
-    fn keep(&mut self, conn: &mut SiteConn<'_>, mut intake: Intake, rest: &[u8]) {
-        intake.bytes.extend_from_slice(rest);
-        self.settle(conn, intake);
-    }
-
-    fn put_back(&mut self, conn: &mut SiteConn<'_>, mut intake: Intake, mut bytes: Vec<u8>, used: usize) {
-        bytes.drain(..used);
-        intake.bytes = bytes;
-        self.settle(conn, intake);
-        // The timer may have been set for something that took longer than being idle may.
-        if conn.state().intake.is_none() && !conn.state().phase.is_over() {
-            conn.arm_timer(self.shared.bounds.idle);
-        }
-    }
-
-    fn settle(&mut self, conn: &mut SiteConn<'_>, mut intake: Intake) {
-        if conn.state().phase.is_over() {
-            return conn.take(intake.held);
-        }
-        hold_rest(conn, &mut intake);
-        let is_waiting = intake.waiting != Waiting::Input;
-        if conn.state().phase == Phase::PeerDone && !is_waiting {
-            return self.end(conn);
-        }
-        if !intake.is_blank() {
-            self.start_timer(conn, &mut intake);
-            conn.state().intake = Some(Box::new(intake));
-        }
-    }
-
-    /// A request that is not whole, and a load, have their time from their first moment on.
-    fn start_timer(&self, conn: &mut SiteConn<'_>, intake: &mut Intake) {
-        if intake.waiting != Waiting::Room && intake.since.is_none() {
-            intake.since = Some(conn.now());
-            conn.arm_timer(self.patience(intake.waiting));
-        }
-    }
-
-    fn patience(&self, waiting: Waiting) -> Duration {
-        match waiting {
-            Waiting::Input => self.shared.bounds.header,
-            Waiting::Load => self.shared.bounds.load,
-            Waiting::Room => self.shared.bounds.idle,
-        }
-    }
-
-    /// How long until something is late; zero if it is.
-    fn time_left(&self, conn: &mut SiteConn<'_>) -> Duration {
-        let (now, bounds) = (conn.now(), &self.shared.bounds);
-        let state = conn.state();
-        let quiet_ms = now.as_millis_wrapping().wrapping_sub(state.active_ms);
-        let quiet_since = now - Duration::from_millis(u64::from(quiet_ms));
-        let (since, patience) = match (state.intake.as_deref(), state.phase) {
-            (_, Phase::Lingering) => (quiet_since, bounds.linger),
-            (Some(Intake { since: Some(since), waiting, .. }), _) => (*since, self.patience(*waiting)),
-            (Some(_), _) => (quiet_since, bounds.idle),
-            (None, _) if state.request_count == 0 => (quiet_since, bounds.header),
-            (None, _) => (quiet_since, bounds.idle),
-        };
-        patience.saturating_sub(now - since)
-    }
-
-    /// Whether the peer owes nothing but acknowledgements. TCP gives up a peer that takes nothing;
-    /// until then its connection is not idle.
-    fn is_only_sending(conn: &mut SiteConn<'_>) -> bool {
-        let intake = conn.state().intake.as_deref();
-        let is_quiet = intake.is_none_or(|intake| intake.waiting == Waiting::Room);
-        is_quiet && conn.unsent_count() > 0
-    }
-
-    /// A connection whose time is over.
-    fn expire(&mut self, conn: &mut SiteConn<'_>) {
-        let intake = conn.state().intake.take();
-        match intake {
-            // TCP sees to the end of what was closed in order.
-            _ if conn.state().phase == Phase::Ending => {}
-            _ if conn.state().phase == Phase::Lingering => conn.abort(),
-            Some(intake) if intake.is_partial() => {
-                self.tally.header_timeout_count.add(1);
-                conn.take(intake.held);
-                // Behind an answer, the rest of its request's body is only waited for, never answered.
-                match intake.body {
-                    Some(_) => self.end(conn),
-                    None => self.refuse(conn, Status::RequestTimeout, false, &intake.bytes),
-                }
-            }
-            Some(intake) if intake.waiting == Waiting::Load => {
-                self.refuse(conn, Status::ServiceUnavailable, is_head(&intake.bytes), &intake.bytes);
-                conn.take(intake.held);
-            }
-            _ => {
-                self.tally.idle_timeout_count.add(1);
-                self.end(conn);
-            }
-        }
-    }
-}
-
-/// Leaves what waits on the peer's account, and takes everything else off it.
-fn hold_rest(conn: &mut SiteConn<'_>, intake: &mut Intake) {
-    let rest_len = if intake.waiting == Waiting::Input { 0 } else { intake.bytes.len() as u32 };
-    match rest_len.checked_sub(intake.held) {
-        Some(more) => conn.hold(more),
-        None => conn.take(intake.held - rest_len),
-    }
-    intake.held = rest_len;
 }
 
 impl Service for Site {
@@ -484,16 +276,7 @@ impl Service for Site {
 
     fn on_timer(&mut self, conn: &mut SiteConn<'_>) {
         self.tick(conn.now());
-        let left = self.time_left(conn);
-        if Self::is_only_sending(conn) {
-            conn.arm_timer(self.shared.bounds.linger);
-        } else if left > Duration::ZERO {
-            conn.arm_timer(left);
-        } else if conn.state().phase.is_over() {
-            conn.abort();
-        } else {
-            self.expire(conn);
-        }
+        self.look_at_time(conn);
     }
 
     fn poll_wake(&mut self, now: Instant) -> Option<ConnId> {
