@@ -1,27 +1,15 @@
 //! Our client at a device: it takes the whole device over, asks a server for some seconds, and says in one
 //! line of JSON what it saw. `tidegate-bench web --client packet` runs it at the client's end of the cable.
 
+use crate::device::{TakenDevice, service};
 use crate::load::{HttpLoad, LoadCounters, Reuse};
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
-use tidegate_base::HashKey;
-use tidegate_bpf::{LoadOptions, ModeChoice, XdpProgram};
-use tidegate_modules::{PortIn, PortOut, StackModule};
-use tidegate_packet::Pool;
-use tidegate_pipeline::{Control, Graph, KernelEnvironment, PortIndex, Waker, Worker, WorkerConfig, control};
-use tidegate_port::AfXdpPort;
-use tidegate_stack::{Interface, Limits, Ownership, Secrets, Stack, TcpConfig};
-use tidegate_sys::mem::Mapping;
-use tidegate_sys::netlink::Netlink;
-use tidegate_sys::xsk::{Umem, XskConfig};
-use tidegate_sys::{clock, napi};
-use tidegate_wire::MacAddr;
+use tidegate_pipeline::{Control, Worker};
 
-const CHUNK_LEN: usize = 2048;
-const CHUNK_COUNT: usize = 8192;
 /// Time before what is seen counts.
 const WARM_UP: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -67,29 +55,12 @@ pub(crate) struct Said {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let waker = Waker::new().context("an eventfd")?;
-    let (control, commands) = {
-        let waker = waker.clone();
-        control(move || waker.wake())
-    };
-    let link = Netlink::open()?.link(&args.dev)?;
-    let program = XdpProgram::load(&LoadOptions::default())?;
-    let _attachment = program.attach(link.ifindex, ModeChoice::DriverThenGeneric)?;
-    program.own_device(true)?;
-    let mut pool = Pool::new(Box::new(Mapping::anonymous(CHUNK_COUNT * CHUNK_LEN)?), CHUNK_LEN)?;
-    let umem = Umem::of_pool(&pool);
-    let port = AfXdpPort::open(link.ifindex, 0, &umem, &XskConfig::default(), &mut pool)?;
-    program.set_xsk(0, port.socket())?;
-    if let Some(cpu) = args.cpu {
-        // Attaching made new receive threads, which inherit nothing.
-        napi::set_threaded(&args.dev, true)?;
-        napi::pin_threads(&args.dev, cpu)?;
-    }
-    let graph = graph(args, MacAddr(link.mac), link.mtu as usize)?;
-    let mut worker = Worker::new(WorkerConfig::default(), pool, vec![Box::new(port)], graph, commands);
-    let (seconds, judge) = (args.seconds, control.clone());
-    let judge = std::thread::spawn(move || judge_run(&judge, seconds));
-    worker.run(&mut KernelEnvironment::new(waker));
+    let reuse = if args.close { Reuse::Close } else { Reuse::KeepAlive };
+    let load = HttpLoad::new(args.to, &args.paths, reuse, args.connections);
+    let device = TakenDevice::take(&args.dev, &[args.from], args.cpu, load)?;
+    let (seconds, control) = (args.seconds, device.control.clone());
+    let judge = std::thread::spawn(move || judge_run(&control, seconds));
+    device.run();
     let seen = judge.join().ok().flatten().context("the client's worker did not answer")?;
     say(&seen, args.seconds)
 }
@@ -102,35 +73,14 @@ struct Seen {
 
 /// Lets the client run, takes what it saw, and ends it.
 fn judge_run(control: &Control, seconds: u64) -> Option<Seen> {
-    let take = || control.ask(PATIENCE, |worker| Some(client(worker)?.take_counters())).flatten();
+    let take =
+        || control.ask(PATIENCE, |worker| Some(service::<HttpLoad>(worker)?.take_counters())).flatten();
     std::thread::sleep(WARM_UP);
     let warm_up = take();
     std::thread::sleep(Duration::from_secs(seconds));
     let measured = take();
     control.send(Worker::stop);
     Some(Seen { warm_up: warm_up?, measured: measured? })
-}
-
-fn client(worker: &mut Worker) -> Option<&mut HttpLoad> {
-    Some(worker.module_mut::<StackModule<HttpLoad>>("client")?.stack_mut().service_mut())
-}
-
-fn graph(args: &Args, mac: MacAddr, mtu: usize) -> anyhow::Result<Graph> {
-    let reuse = if args.close { Reuse::Close } else { Reuse::KeepAlive };
-    let load = HttpLoad::new(args.to, &args.paths, reuse, args.connections);
-    let interface = Interface::new(mac, [args.from], mtu, Ownership::Address);
-    let secret = || tidegate_sys::random::bytes().map(HashKey::new);
-    let secrets = Secrets { isn: secret()?, cookie: secret()?, flow: tidegate_sys::random::u64()? };
-    let config = TcpConfig::default();
-    let stack = Stack::new(clock::now(), interface, config, Limits::default(), &secrets, load);
-    let mut graph = Graph::new();
-    let row = [
-        graph.add("port_in", Box::new(PortIn::new(PortIndex(0))))?,
-        graph.add("client", Box::new(StackModule::new(stack)))?,
-        graph.add("port_out", Box::new(PortOut::new(PortIndex(0))))?,
-    ];
-    graph.chain(&row)?;
-    Ok(graph)
 }
 
 fn say(seen: &Seen, seconds: u64) -> anyhow::Result<()> {

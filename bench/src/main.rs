@@ -6,10 +6,14 @@
 #![forbid(unsafe_code)]
 
 mod client;
+mod device;
+mod flood;
+mod idle;
 mod load;
 mod machine;
 mod memory;
 mod plot;
+mod served;
 mod statistics;
 mod web;
 
@@ -31,6 +35,10 @@ enum Bench {
     Web(web::Args),
     /// Our client, on a device that it takes over, asks a server and says what it saw
     Client(client::Args),
+    /// A SYN flood beside a normal client: what the client keeps of its rate, and the server of its memory
+    Flood(flood::Args),
+    /// Connections that are open and silent: what one costs the server in memory
+    Idle(idle::Args),
     /// Our client and our server joined in memory, without a kernel: what the stack alone costs
     Memory(memory::Args),
 }
@@ -40,6 +48,8 @@ fn main() -> ExitCode {
     let outcome = match bench {
         Bench::Web(args) => web::run(&args),
         Bench::Client(args) => client::run(&args),
+        Bench::Flood(args) => flood::run(&args),
+        Bench::Idle(args) => idle::run(&args),
         Bench::Memory(args) => memory::run(&args),
     };
     match outcome {

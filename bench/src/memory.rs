@@ -12,13 +12,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
-use tidegate_base::{Duration, HashKey, Instant};
+use tidegate_base::{Duration, HashKey};
 use tidegate_content::{Library, Mode, Packer};
 use tidegate_modules::{PortIn, PortOut, StackModule};
 use tidegate_packet::Pool;
 use tidegate_pipeline::{Graph, PortIndex, Worker, WorkerConfig, control};
 use tidegate_port::joined_by_move;
-use tidegate_stack::{Interface, Limits, Ownership, Secrets, Stack, TcpConfig};
+use tidegate_stack::{Interface, Limits, Ownership, Stack, TcpConfig};
 use tidegate_sys::clock;
 use tidegate_sys::mem::Mapping;
 use tidegate_web::{Config, Shared, Site, library_config};
@@ -221,10 +221,8 @@ fn site(root: &Path, mode: Mode) -> anyhow::Result<(Site, Library)> {
 
 fn stack<S: tidegate_stack::Service>(mac: MacAddr, addr: IpAddr, service: S) -> anyhow::Result<Stack<S>> {
     let interface = Interface::new(mac, [addr], 1500, Ownership::Address);
-    let secret = || tidegate_sys::random::bytes().map(HashKey::new);
-    let secrets = Secrets { isn: secret()?, cookie: secret()?, flow: tidegate_sys::random::u64()? };
-    let now: Instant = clock::now();
-    Ok(Stack::new(now, interface, TcpConfig::default(), Limits::default(), &secrets, service))
+    let secrets = crate::device::secrets()?;
+    Ok(Stack::new(clock::now(), interface, TcpConfig::default(), Limits::default(), &secrets, service))
 }
 
 fn graph(server: Stack<Site>, client: Stack<HttpLoad>) -> anyhow::Result<Graph> {

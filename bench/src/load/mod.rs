@@ -25,7 +25,12 @@ pub(crate) enum Reuse {
     KeepAlive,
     /// One request a connection; the server closes first.
     Close,
+    /// One request, then silence; the connection stays.
+    Hold,
 }
+
+/// Connections that may wait for their first answer at a time, where they are held.
+const OPENING_COUNT_MAX: usize = 256;
 
 /// What the client did since [`HttpLoad::reset`].
 #[derive(Clone, Debug)]
@@ -77,6 +82,7 @@ pub(crate) struct HttpLoad {
     reuse: Reuse,
     wanted_count: usize,
     open_count: usize,
+    opening_count: usize,
     counters: LoadCounters,
 }
 
@@ -90,8 +96,14 @@ impl HttpLoad {
             reuse,
             wanted_count: connection_count,
             open_count: 0,
+            opening_count: 0,
             counters: LoadCounters::new(),
         }
+    }
+
+    /// Connections that there are.
+    pub(crate) const fn open_count(&self) -> usize {
+        self.open_count
     }
 
     /// What it did since the last call.
@@ -113,6 +125,7 @@ impl HttpLoad {
         match self.reuse {
             Reuse::KeepAlive => self.ask(conn),
             Reuse::Close => conn.close(),
+            Reuse::Hold => self.opening_count -= 1,
         }
     }
 }
@@ -153,10 +166,12 @@ impl Service for HttpLoad {
     }
 
     fn poll_connect(&mut self, _: Instant) -> Option<(SocketAddr, Call)> {
-        if self.open_count >= self.wanted_count {
+        let is_held_up = self.reuse == Reuse::Hold && self.opening_count >= OPENING_COUNT_MAX;
+        if self.open_count >= self.wanted_count || is_held_up {
             return None;
         }
         self.open_count += 1;
+        self.opening_count += 1;
         Some((self.server, Call::default()))
     }
 

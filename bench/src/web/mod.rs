@@ -17,7 +17,7 @@ mod server;
 mod turn;
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use tidegate_testbed::{Layout, Testbed};
@@ -74,7 +74,7 @@ pub(crate) struct Args {
 /// Runs the bench, prints its table and writes its results.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let plan = Plan::new(args);
-    let tidegate = tidegate_binary(args)?;
+    let tidegate = tidegate_binary(args.tidegate.as_deref())?;
     let binaries = server::Binaries { tidegate, tidegate_args: args.tidegate_arg.clone() };
     binaries.check(&plan.servers)?;
     let content = Content::write(&plan.bodies())?;
@@ -110,10 +110,11 @@ fn prepare(bed: &Testbed) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn tidegate_binary(args: &Args) -> anyhow::Result<PathBuf> {
-    if let Some(path) = &args.tidegate {
+/// The program to measure: `named`, or the one beside this program.
+pub(crate) fn tidegate_binary(named: Option<&Path>) -> anyhow::Result<PathBuf> {
+    if let Some(path) = named {
         ensure!(path.is_file(), "{} is not there", path.display());
-        return Ok(path.clone());
+        return Ok(path.to_owned());
     }
     match std::env::current_exe()?.parent() {
         Some(directory) => Ok(directory.join("tidegate")),

@@ -21,6 +21,7 @@ pub struct Interface {
     addresses: Vec<FlowAddr>,
     mtu: usize,
     ownership: Ownership,
+    trusts_checksums: bool,
 }
 
 /// The smallest MTU that an IPv6 link may have (RFC 8200 section 5).
@@ -36,7 +37,21 @@ impl Interface {
         ownership: Ownership,
     ) -> Self {
         let addresses = addresses.into_iter().map(FlowAddr::from).collect();
-        Self { mac, addresses, mtu: mtu.max(MTU_MIN), ownership }
+        Self { mac, addresses, mtu: mtu.max(MTU_MIN), ownership, trusts_checksums: false }
+    }
+
+    /// The same, but for a link that delivers nothing broken, and whose senders may leave transport
+    /// checksums unfinished (CHECKSUM_PARTIAL across a veth).
+    #[must_use]
+    pub const fn trusting_checksums(mut self) -> Self {
+        self.trusts_checksums = true;
+        self
+    }
+
+    /// Whether transport checksums are not looked at.
+    #[inline]
+    pub(crate) const fn trusts_checksums(&self) -> bool {
+        self.trusts_checksums
     }
 
     /// The link address.

@@ -87,19 +87,22 @@ impl<S: Service> Stack<S> {
             return Err(ConnectError::ConnectionLimit);
         }
         let remote_addr = remote.ip().into();
-        let same_family = |a: &&tidegate_wire::FlowAddr| a.is_ipv4() == remote.is_ipv4();
-        let local =
-            *self.host.interface.addresses().iter().find(same_family).ok_or(ConnectError::NoAddress)?;
-        let port_count = EPHEMERAL_PORTS.len() as u64;
-        let first = self.rng.below(port_count);
-        let flow = |n: u64| FlowKey {
-            remote: remote_addr,
-            local,
-            remote_port: remote.port(),
-            local_port: EPHEMERAL_PORTS.start() + ((first + n) % port_count) as u16,
+        let interface = &self.host.interface;
+        let ours = || interface.addresses().iter().filter(|a| a.is_ipv4() == remote.is_ipv4());
+        let address_count = ours().count() as u64;
+        if address_count == 0 {
+            return Err(ConnectError::NoAddress);
+        }
+        // RFC 6056 section 3.3.1: a random place to start looking from.
+        let place_count = EPHEMERAL_PORTS.len() as u64 * address_count;
+        let first = self.rng.below(place_count);
+        let flow = |n: u64| {
+            let place = (first + n) % place_count;
+            let local = *ours().nth((place % address_count) as usize)?;
+            let local_port = EPHEMERAL_PORTS.start() + (place / address_count) as u16;
+            Some(FlowKey { remote: remote_addr, local, remote_port: remote.port(), local_port })
         };
-        let is_free = |key: &FlowKey| self.table.find(key).is_none();
-        let free = (0..port_count).map(flow).find(is_free);
+        let free = (0..place_count).filter_map(flow).find(|key| self.table.find(key).is_none());
         let key = free.ok_or(ConnectError::NoPort)?;
         self.time_waits.remove(&key);
         Ok(key)
