@@ -123,3 +123,30 @@ fn units_read_back_what_they_show() {
         assert!(text.parse::<Span>().is_err(), "{text}");
     }
 }
+
+#[test]
+fn the_example_says_the_defaults() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/tidegate.toml");
+    let config = Config::load(&file).unwrap();
+    assert_eq!(check(&config, Some(&file)), []);
+    assert_eq!(Config { root: PathBuf::new(), ..config }, Config::default());
+}
+
+#[test]
+fn what_the_example_leaves_out_works_as_written() {
+    let text =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/tidegate.toml"));
+    let is_setting =
+        |line: &&str| line.starts_with("# ") && (line.contains(" = ") || line.starts_with("# [["));
+    let text = text.unwrap();
+    let lines = text.lines().map(|line| match line.strip_prefix("# ").filter(|_| is_setting(&line)) {
+        Some(setting) => setting,
+        None => line,
+    });
+    let config = Config::parse(&lines.skip(3).collect::<Vec<_>>().join("\n")).unwrap();
+    assert_eq!(config.listen.len(), 1);
+    assert_eq!(config.headers.len(), 1);
+    assert!(
+        config.metrics.address.is_some() && config.access_log.path.is_some() && config.workers == Some(1)
+    );
+}
