@@ -191,7 +191,8 @@ impl Connection {
     /// Sends a piece again. Never marked as ECN-capable (RFC 3168 section 6.1.5).
     fn emit_again(&mut self, now: Instant, config: &Config, piece: Piece) -> Outgoing {
         self.flags.clear(Flags::TIMING);
-        if matches!(self.timers.wait, Wait::None | Wait::TailProbe) {
+        // The timer runs anew for the oldest segment, which now has a round trip to be acknowledged.
+        if piece.seq == self.send.una || matches!(self.timers.wait, Wait::None | Wait::TailProbe) {
             self.arm_retransmission(now, config);
         }
         let offset = self.offset_of(piece.seq);

@@ -1,11 +1,12 @@
 //! A connection by its segments: each test hands one in and looks at what comes out.
 use super::*;
-use crate::{Closed, Outgoing};
+use crate::{Closed, KeepAlive, Outgoing};
 use tidegate_base::Duration;
 use tidegate_wire::{SackBlock, SackBlocks, TcpFlags, TcpOptions, Timestamps};
 
 const ISN: u32 = 1000;
 const PEER_ISN: u32 = 5000;
+const ACK: TcpFlags = TcpFlags::ACK;
 const FIN_ACK: TcpFlags = TcpFlags::FIN.with(TcpFlags::ACK);
 const PSH_ACK: TcpFlags = TcpFlags::PSH.with(TcpFlags::ACK);
 
@@ -89,6 +90,10 @@ impl Bench {
         self.connection.on_timer(self.now, &self.config)
     }
 
+    fn window_mss(&self) -> u32 {
+        self.connection.window.mss
+    }
+
     /// Waits for the next timer.
     fn wait_timer(&mut self) -> Outcome {
         self.now = self.now.max(self.connection.deadline());
@@ -141,8 +146,6 @@ fn a_lone_segment_is_acknowledged_late_and_a_second_at_once() {
     bench.give(&segment(3, 1, ACK), b"c");
     assert_eq!(bench.poll().map(|out| at(&out)), Some((1, 4, ACK, 0)));
 }
-
-const ACK: TcpFlags = TcpFlags::ACK;
 
 #[test]
 fn early_text_is_reported_and_waits() {
@@ -412,12 +415,6 @@ fn a_needless_timeout_is_undone() {
     assert!(bench.poll_all().is_empty(), "nothing more is sent again");
 }
 
-impl Bench {
-    fn window_mss(&self) -> u32 {
-        self.connection.window.mss
-    }
-}
-
 #[test]
 fn a_tail_loss_is_probed_within_two_round_trips() {
     let mut bench = Bench::established();
@@ -490,8 +487,6 @@ fn keep_alive_ends_a_vanished_peer() {
     assert_eq!(bench.wait_timer().closed, Some(Closed::TimedOut));
 }
 
-use crate::KeepAlive;
-
 #[test]
 fn a_client_is_refused_by_a_reset() {
     let now = Instant::ZERO;
@@ -514,4 +509,144 @@ fn the_window_halves_after_an_idle_time() {
     bench.wait(Duration::from_secs(5));
     bench.connection.offer(1_000_000);
     assert_eq!(bench.poll_all().len(), 10);
+}
+
+#[test]
+fn acknowledging_what_was_never_sent_is_challenged() {
+    let mut bench = Bench::established();
+    let outcome = bench.give(&segment(1, 500, ACK), b"abc");
+    assert_eq!(outcome.drop, Some(tidegate_base::DropReason::ChallengeAck));
+    assert!(bench.received.is_empty());
+    assert_eq!(bench.poll().map(|out| at(&out)), Some((1, 1, ACK, 0)));
+}
+
+#[test]
+fn a_syn_sent_again_is_answered_by_the_syn_ack_again() {
+    let mut bench = Bench::accept(config(), &syn());
+    let first = bench.poll().expect("a SYN-ACK");
+    bench.give(&syn(), b"");
+    assert_eq!(bench.poll(), Some(first));
+}
+
+#[test]
+fn a_handshake_that_is_never_completed_is_given_up() {
+    let mut bench = Bench::accept(config(), &syn());
+    let mut count = 0;
+    let closed = loop {
+        count += bench.poll_all().len();
+        if let Some(closed) = bench.wait_timer().closed {
+            break closed;
+        }
+    };
+    assert_eq!((closed, count), (Closed::TimedOut, 1 + usize::from(config().syn_ack_retries)));
+    assert!(bench.connection.deadline() == Instant::FAR_FUTURE);
+}
+
+#[test]
+fn a_wrong_acknowledgement_in_syn_received_asks_for_a_reset() {
+    let mut bench = Bench::accept(config(), &syn());
+    bench.poll();
+    assert!(bench.give(&segment(1, 77, ACK), b"").reply_reset);
+    assert!(bench.give(&segment(1, 1, ACK), b"").established);
+}
+
+#[test]
+fn a_lost_syn_leaves_a_window_of_one_segment() {
+    let mut bench = Bench::accept(config(), &syn());
+    bench.poll();
+    bench.wait_timer();
+    bench.poll();
+    bench.give(&segment(1, 1, ACK), b"");
+    bench.connection.offer(10_000);
+    assert_eq!(bench.poll_all().len(), 1);
+}
+
+#[test]
+fn nagle_holds_a_small_segment_while_data_is_in_flight() {
+    let mut bench = Bench::established_with(Config { nagle: true, ..config() });
+    bench.connection.offer(100);
+    assert_eq!(bench.poll_all().len(), 1);
+    bench.connection.offer(100);
+    assert!(bench.poll().is_none());
+    bench.give(&segment(1, 101, ACK), b"");
+    assert_eq!(bench.poll_all().len(), 1);
+}
+
+#[test]
+fn the_window_reopens_by_worthwhile_steps() {
+    let mut bench = Bench::established_with(Config { receive_window: 20_000, ..config() });
+    bench.give(&segment(1, 1, ACK), &[7; 1000]);
+    bench.wait(bench.config.ack_delay);
+    let first = bench.poll().expect("an acknowledgement").repr.window;
+    assert_eq!(first, 19_000);
+    bench.connection.consumed(&bench.config, 500);
+    assert!(bench.poll().is_none(), "500 bytes are not worth a segment");
+    bench.give(&segment(1001, 1, ACK), &[7; 19_000]);
+    bench.poll_all();
+    bench.connection.consumed(&bench.config, 19_000);
+    assert_eq!(bench.poll().map(|out| out.repr.window), Some(19_500));
+}
+
+#[test]
+fn retransmissions_lost_as_well_are_sent_once_more() {
+    let mut bench = Bench::established();
+    bench.connection.offer(1_000_000);
+    bench.poll_all();
+    bench.now += Duration::from_millis(20);
+    bench.give(&TcpRepr { options: sack(1461, 5841), ..segment(1, 1, ACK) }, b"");
+    assert_eq!(bench.poll_all().first().map(at), Some((1, 1, ACK, 1460)));
+    // New data, sent after the retransmission, arrives; the retransmission does not.
+    let sent = bench.connection.send.nxt.since(SeqNumber(ISN));
+    bench.give(&TcpRepr { options: sack(1461, sent), ..segment(1, 1, ACK) }, b"");
+    let more = bench.poll_all();
+    assert!(more.iter().all(|out| at(out).0 != 1), "it has not had its round trip yet: {more:?}");
+    bench.now += Duration::from_millis(30);
+    let end = bench.connection.send.nxt.since(SeqNumber(ISN));
+    bench.give(&TcpRepr { options: sack(1461, end), ..segment(1, 1, ACK) }, b"");
+    assert_eq!(bench.poll_all().first().map(at), Some((1, 1, ACK, 1460)));
+}
+
+#[test]
+fn overtaken_segments_are_given_time_once_reordering_was_seen() {
+    let mut bench = Bench::established();
+    bench.connection.offer(14_600);
+    bench.poll_all();
+    bench.now += Duration::from_millis(40);
+    // The second segment arrives before the first: reordering.
+    bench.give(&TcpRepr { options: sack(4381, 5841), ..segment(1, 1, ACK) }, b"");
+    bench.give(&TcpRepr { options: sack(1461, 2921), ..segment(1, 1, ACK) }, b"");
+    bench.give(&TcpRepr { options: sack(1461, 8761), ..segment(1, 1, ACK) }, b"");
+    assert!(bench.poll_all().is_empty(), "the first segment may still come");
+    assert!(bench.connection.deadline().since(bench.now) <= Duration::from_millis(10));
+    bench.wait_timer();
+    assert_eq!(bench.poll_all().first().map(at), Some((1, 1, ACK, 1460)));
+}
+
+#[test]
+fn full_segments_that_vanish_are_cut_smaller() {
+    let mut bench = Bench::established();
+    bench.connection.offer(1460);
+    bench.poll_all();
+    let mut lens = Vec::new();
+    for _ in 0..4 {
+        bench.wait_timer();
+        lens.extend(bench.poll_all().iter().map(|out| out.payload_len));
+    }
+    assert_eq!(lens, [1460, 1460, 1024, 1024]);
+}
+
+#[test]
+fn a_cookie_resumes_where_the_syn_ack_left() {
+    let jar = crate::CookieJar::new(tidegate_base::HashKey::new([3; 16]));
+    let config = Config { timestamps: true, ..config() };
+    let now = Instant::from_millis(10_000);
+    let syn_ack = jar.syn_ack(now, &config, &"flow", &stamped(syn(), 100, 0)).expect("a cookie");
+    let echo = syn_ack.options.timestamps.expect("timestamps").value;
+    let ack = TcpRepr { ack: syn_ack.seq + 1, ..stamped(segment(1, 0, ACK), 101, echo) };
+    let options = jar.check(now, &config, &"flow", &ack).expect("our cookie");
+    let connection = Connection::from_cookie(now, &config, &ack, options);
+    let mut bench = Bench { config, now, connection, received: Vec::new() };
+    assert!(bench.give(&ack, b"GET").established);
+    assert_eq!(bench.received, b"GET");
+    assert_eq!((bench.window_mss(), bench.connection.send.wnd), (1448, 65535 << 7));
 }

@@ -24,3 +24,11 @@ fn any_segments_leave_the_invariants_intact() {
         }
     }
 }
+
+/// A file that libFuzzer wrote, named by `FUZZ_FILE`.
+#[test]
+fn a_recorded_failure_stays_repaired() {
+    if let Some(path) = std::env::var_os("FUZZ_FILE") {
+        driver::drive(&std::fs::read(path).expect("a readable file"));
+    }
+}
