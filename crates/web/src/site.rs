@@ -121,6 +121,13 @@ impl Site {
         }
     }
 
+    /// Goes on under the settings of [`Shared::successor`]. What the worker remembers of heads follows within
+    /// seconds.
+    pub fn set_shared(&mut self, shared: Arc<Shared>) {
+        self.peers.set_count_max(shared.bounds.connection_count_max_per_peer);
+        self.shared = shared;
+    }
+
     /// What this worker did, to be read from anywhere.
     pub fn tally(&self) -> Arc<SiteTally> {
         Arc::clone(&self.tally)

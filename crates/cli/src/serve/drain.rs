@@ -1,7 +1,6 @@
 //! The end that an administrator asked for: no new connections, those that there are finish.
 
-use super::graph::stack_name;
-use super::worker::Workers;
+use super::worker::{self, Workers};
 use crate::signals::Event;
 use crossbeam_channel::Receiver;
 use std::time::{Duration, Instant};
@@ -16,9 +15,7 @@ const ANSWER_PATIENCE: Duration = Duration::from_millis(500);
 
 /// Stops accepting, and waits until no connection is left, `patience` is over, or a second signal comes.
 pub(crate) fn drain(workers: &Workers, patience: Duration, awaited: &Receiver<Event>) {
-    for (control, stack_count) in workers.controls() {
-        control.send(move |worker| each_stack(worker, stack_count, close_down));
-    }
+    workers.each_stack(close_down);
     let start = Instant::now();
     let mut left = connection_count(workers);
     tracing::info!("ending: {left} connections are open");
@@ -40,19 +37,11 @@ fn close_down(stack: &mut StackModule<Site>) {
 fn connection_count(workers: &Workers) -> u64 {
     let count = |worker: &mut Worker, stack_count| {
         let mut sum = 0;
-        each_stack(worker, stack_count, |stack| sum += stack.stack().counters().connection_count);
+        worker::each_stack(worker, stack_count, |stack| sum += stack.stack().counters().connection_count);
         sum
     };
     let ask = |(control, stack_count): (&tidegate_pipeline::Control, usize)| {
         control.ask(ANSWER_PATIENCE, move |worker| count(worker, stack_count)).unwrap_or(0)
     };
     workers.controls().map(ask).sum()
-}
-
-fn each_stack(worker: &mut Worker, stack_count: usize, mut act: impl FnMut(&mut StackModule<Site>)) {
-    for port in 0..stack_count {
-        if let Some(stack) = worker.module_mut(&stack_name(port)) {
-            act(stack);
-        }
-    }
 }

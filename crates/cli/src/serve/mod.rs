@@ -29,6 +29,7 @@ use settings::Settings;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use worker::Workers;
 
 /// Serves until a signal ends it.
 pub(crate) fn web(args: &WebArgs) -> Result<()> {
@@ -47,14 +48,14 @@ fn serve(settings: &Settings, devices: &Arc<Vec<Device>>) -> Result<()> {
     drop_rights(settings)?;
     let (sender, events) = signals::events()?;
     let banner = banner(settings, devices, &seats);
-    let site = source.open(settings)?;
+    let mut site = source.open(settings)?;
     let workers = worker::start_all(settings, devices, seats, &site, &sender)?;
     let collector = Arc::new(Collector::new(banner.clone(), devices, site.library(), workers.asked()));
     let outcome = claim(devices).and_then(|()| {
         let _socket_name = stats.serve(Arc::clone(&collector))?;
         endpoint.map(|endpoint| endpoint.serve(collector)).transpose()?;
         announce(&banner);
-        await_end(&events, &site, settings)
+        await_end(&events, settings.clone(), &mut site, &workers)
     });
     site.drain();
     drain::drain(&workers, settings.config.timeouts.drain.0.into(), &events);
@@ -145,23 +146,36 @@ fn drop_rights(settings: &Settings) -> Result<()> {
 }
 
 /// Reacts to events until one ends the service.
-fn await_end(awaited: &Receiver<Event>, site: &site::Opened, settings: &Settings) -> Result<()> {
-    for event in awaited {
+fn await_end(
+    events: &Receiver<Event>,
+    mut settings: Settings,
+    site: &mut site::Opened,
+    workers: &Workers,
+) -> Result<()> {
+    for event in events {
         match event {
             Event::Terminate => return Ok(()),
-            Event::Reload => reload(site, settings),
+            Event::Reload => report_reload(reload(&mut settings, site, workers)),
             Event::WorkerEnded(number) => anyhow::bail!("worker {number} ended by itself: see the log above"),
         }
     }
     Ok(())
 }
 
-/// Opens the log anew and looks at all files again; says what a changed configuration comes to.
-fn reload(site: &site::Opened, settings: &Settings) {
-    site.reload();
-    match settings.reread() {
-        Ok(None) => tracing::info!("reloaded: the access log is open anew, all files are looked at"),
-        Ok(Some(what)) => tracing::warn!("reloaded, but for what needs a restart: {what}"),
+/// Opens the log anew, looks at all files again, and takes over a configuration that has changed; true if
+/// that asks for more than a running service can take.
+fn reload(settings: &mut Settings, site: &mut site::Opened, workers: &Workers) -> Result<bool> {
+    site.refresh();
+    let needs_restart = settings.reread()?;
+    let shared = site.reconfigure(&settings.config)?;
+    workers.each_stack(move |stack| stack.stack_mut().service_mut().set_shared(Arc::clone(&shared)));
+    Ok(needs_restart)
+}
+
+fn report_reload(outcome: Result<bool>) {
+    match outcome {
+        Ok(false) => tracing::info!("reloaded: access log, files, limits, timeouts, names, error pages"),
+        Ok(true) => tracing::warn!("reloaded, but other settings have changed too: those need a restart"),
         Err(error) => tracing::error!("the old configuration stays: {}", crate::exit::explain(&error)),
     }
 }

@@ -12,7 +12,9 @@ use tidegate_base::Duration;
 use tidegate_modules::ImpairConfig;
 use tidegate_sys::xsk::{BindMode, BusyPoll, XskConfig};
 use tidegate_web::Config;
-use tidegate_web::config::{self, ConfigFault, Idle, Listen, LogFormat, PackMode, Span, XdpMode, ZeroCopy};
+use tidegate_web::config::{
+    self, ConfigFault, Content, Idle, Listen, LogFormat, PackMode, Span, XdpMode, ZeroCopy,
+};
 
 /// The settings of one service.
 #[derive(Clone, Debug)]
@@ -45,13 +47,19 @@ impl Settings {
         })
     }
 
-    /// Reads the configuration file again; returns what in it differs from what is in force.
-    pub(crate) fn reread(&self) -> Result<Option<String>> {
-        let Some(file) = &self.file else { return Ok(None) };
+    /// Takes what a running service can take from its configuration file, read again. Returns whether the
+    /// file asks for more than that.
+    pub(crate) fn reread(&mut self) -> Result<bool> {
+        let Some(file) = &self.file else { return Ok(false) };
         let mut config = Config::load(file).map_err(|fault| wrong_input(fault.to_string()))?;
         overlay(&mut config, &self.flags);
         refuse(config::check(&config, None))?;
-        Ok((config != self.config).then(|| format!("{} has changed", file.display())))
+        let Content { index, dotfiles, precompressed, .. } = config.content.clone();
+        self.config.limits = config.limits.clone();
+        self.config.timeouts = config.timeouts.clone();
+        self.config.error_pages = config.error_pages.clone();
+        self.config.content = Content { index, dotfiles, precompressed, ..self.config.content };
+        Ok(config != self.config)
     }
 
     /// How sockets are made.

@@ -55,9 +55,11 @@ impl Source {
 }
 
 fn shared(config: &Config) -> Result<Arc<Shared>> {
-    let pages: BTreeMap<Status, Page> =
-        page::read_custom(config).map_err(|fault| wrong_input(fault.to_string()))?;
-    Ok(Shared::new(config, pages, HashKey::new(random::bytes()?), SystemTime::now))
+    Ok(Shared::new(config, custom_pages(config)?, HashKey::new(random::bytes()?), SystemTime::now))
+}
+
+fn custom_pages(config: &Config) -> Result<BTreeMap<Status, Page>> {
+    page::read_custom(config).map_err(|fault| wrong_input(fault.to_string()))
 }
 
 fn start_log(writer: LogWriter) -> Result<()> {
@@ -86,10 +88,16 @@ impl Opened {
         Site::new(Arc::clone(&self.shared), reader, Packer::new(self.mode), self.log.clone())
     }
 
-    /// SIGHUP: a rotated log is opened anew, and the whole tree is looked at again.
-    pub(crate) fn reload(&self) {
+    /// Has a rotated log opened anew, and the whole tree looked at again.
+    pub(crate) fn refresh(&self) {
         self.reopen.store(true, Ordering::Release);
         self.library.rescan();
+    }
+
+    /// Goes on under other settings; returns what each service is to be given ([`Site::set_shared`]).
+    pub(crate) fn reconfigure(&mut self, config: &Config) -> Result<Arc<Shared>> {
+        self.shared = self.shared.successor(config, custom_pages(config)?);
+        Ok(Arc::clone(&self.shared))
     }
 
     /// From now on every answer is the last of its connection.

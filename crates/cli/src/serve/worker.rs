@@ -13,6 +13,7 @@ use anyhow::{Context, Result};
 use crossbeam_channel::Sender;
 use std::thread::JoinHandle;
 use tidegate_base::{Duration, HashKey};
+use tidegate_modules::StackModule;
 use tidegate_pipeline::{Control, Idle, KernelEnvironment, Waker, Worker, WorkerConfig, control};
 use tidegate_stack::{Limits, Secrets, Stack, TcpConfig};
 use tidegate_sys::{clock, cpu, event, random};
@@ -46,6 +47,14 @@ impl Workers {
         self.running.iter().map(|worker| (&worker.control, worker.ports.len()))
     }
 
+    /// Has `act` done to each stack, between two rounds of its worker.
+    pub(crate) fn each_stack(&self, act: impl FnMut(&mut StackModule<Site>) + Clone + Send + 'static) {
+        for (control, stack_count) in self.controls() {
+            let act = act.clone();
+            control.send(move |worker| each_stack(worker, stack_count, act));
+        }
+    }
+
     /// Ends them, and their sockets with them.
     pub(crate) fn join(self) {
         for worker in &self.running {
@@ -54,6 +63,19 @@ impl Workers {
         for worker in self.running {
             // A panic was reported when it happened.
             let _ = worker.thread.join();
+        }
+    }
+}
+
+/// Does `act` to each stack of `worker`.
+pub(crate) fn each_stack(
+    worker: &mut Worker,
+    stack_count: usize,
+    mut act: impl FnMut(&mut StackModule<Site>),
+) {
+    for port in 0..stack_count {
+        if let Some(stack) = worker.module_mut(&graph::stack_name(port)) {
+            act(stack);
         }
     }
 }

@@ -83,21 +83,40 @@ fn the_access_log_is_combined_and_rotates_on_sighup() {
 }
 
 #[test]
-fn a_broken_configuration_is_reported_and_the_old_one_stays() {
+fn a_reload_takes_a_right_configuration_and_refuses_a_broken_one() {
     let (machine, site) = (lone_machine(), Site::new());
+    site.write("start.html", b"the other page");
     let file = tempfile("toml");
-    std::fs::write(&file, format!("root = \"{}\"\nmode = \"memcopy\"\n", site.root())).expect("written");
+    let configure = |text: &str| std::fs::write(&file, text).expect("written");
+    let root = format!("root = \"{}\"\n", site.root());
+    configure(&root);
     let service = Service::start(&machine, &["--config", file.to_str().expect("a path in ASCII")]);
-    std::fs::write(&file, "rot = 1\n").expect("written");
+    let page = || run(&machine, "curl", &["-sSf", "--max-time", "5", "http://10.77.0.2/"]);
+    assert!(page().contains("in and out"));
+
+    configure("rot = 1\n");
     service.signal("HUP");
+    await_log(&service, "the old configuration stays");
+    assert!(page().contains("in and out"));
+
+    configure(&format!("{root}[content]\nindex = \"start.html\"\n"));
+    service.signal("HUP");
+    await_log(&service, "reloaded: ");
     let start = Instant::now();
-    while !service.log().contains("the old configuration stays") {
+    while page() != "the other page" {
+        assert!(start.elapsed() < Duration::from_secs(15), "still the old page");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert!(service.terminate().success());
+    let _ = std::fs::remove_file(&file);
+}
+
+fn await_log(service: &Service, text: &str) {
+    let start = Instant::now();
+    while !service.log().contains(text) {
         assert!(start.elapsed() < Duration::from_secs(5), "{}", service.log());
         std::thread::sleep(Duration::from_millis(10));
     }
-    assert!(run(&machine, "curl", &["-sSf", "--max-time", "5", "http://10.77.0.2/"]).contains("in and out"));
-    assert!(service.terminate().success());
-    let _ = std::fs::remove_file(&file);
 }
 
 #[test]

@@ -42,6 +42,11 @@ impl PeerLimit {
         Self { count_max, counts: HashMap::new(), conns: HashMap::new() }
     }
 
+    /// Changes the limit. Connections from before there was one stay uncounted.
+    pub(crate) fn set_count_max(&mut self, count_max: u32) {
+        self.count_max = count_max;
+    }
+
     /// Whether one more from there is within the limit.
     pub(crate) fn admits(&self, peer: IpAddr) -> bool {
         self.count_max == 0 || self.counts.get(&site_of(peer)).is_none_or(|&count| count < self.count_max)

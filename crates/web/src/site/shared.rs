@@ -35,7 +35,7 @@ pub struct Shared {
     pub(crate) naming: Naming,
     pub(crate) heads: Arc<Heads>,
     pub(crate) pages: Pages,
-    pub(crate) gate: Gate,
+    pub(crate) gate: Arc<Gate>,
     pub(crate) clock: fn() -> SystemTime,
     is_draining: AtomicBool,
 }
@@ -49,19 +49,29 @@ impl Shared {
         key: HashKey,
         clock: fn() -> SystemTime,
     ) -> Arc<Self> {
-        let content = &config.content;
         Arc::new(Self {
             bounds: Bounds::of(config),
-            naming: Naming {
-                index: content.index.clone(),
-                dotfiles: content.dotfiles,
-                precompressed: content.precompressed,
-            },
+            naming: naming(config),
             heads: Arc::new(Heads::new(config.headers.clone(), key, clock)),
             pages: Pages::new(custom_pages),
-            gate: Gate::default(),
+            gate: Arc::default(),
             clock,
             is_draining: AtomicBool::new(false),
+        })
+    }
+
+    /// The same site under other settings: limits, timeouts, which names are served, error pages. Its
+    /// connections count on; heads stay as they are, for the library holds them.
+    #[must_use]
+    pub fn successor(&self, config: &Config, custom_pages: BTreeMap<Status, Page>) -> Arc<Self> {
+        Arc::new(Self {
+            bounds: Bounds::of(config),
+            naming: naming(config),
+            heads: Arc::clone(&self.heads),
+            pages: Pages::new(custom_pages),
+            gate: Arc::clone(&self.gate),
+            clock: self.clock,
+            is_draining: AtomicBool::new(self.is_draining()),
         })
     }
 
@@ -81,6 +91,11 @@ impl Shared {
     pub fn is_draining(&self) -> bool {
         self.is_draining.load(Ordering::Relaxed)
     }
+}
+
+fn naming(config: &Config) -> Naming {
+    let content = &config.content;
+    Naming { index: content.index.clone(), dotfiles: content.dotfiles, precompressed: content.precompressed }
 }
 
 /// The library that a configuration asks for.
