@@ -17,6 +17,8 @@ struct Run {
     bytes: Vec<u8>,
     /// When it last grew, by a count of insertions.
     grown_at: u32,
+    /// It was reported since.
+    is_told: bool,
 }
 
 impl Run {
@@ -65,6 +67,7 @@ impl Reassembly {
             let known = run.end().since(start) as usize;
             run.bytes.extend_from_slice(bytes.get(known..).unwrap_or_default());
             run.grown_at = self.insertion_count;
+            run.is_told = false;
             return true;
         }
         let run = self.merge(first, last, start, bytes);
@@ -82,9 +85,15 @@ impl Reassembly {
         self.duplicate = Some(range);
     }
 
-    /// The duplicate has been reported.
-    pub(crate) fn on_reported(&mut self) {
-        self.duplicate = None;
+    /// `blocks` have been reported. True if runs are left that grew and were not.
+    pub(crate) fn on_reported(&mut self, blocks: &SackBlocks) -> bool {
+        if !blocks.is_empty() {
+            self.duplicate = None;
+        }
+        for run in &mut self.runs {
+            run.is_told |= blocks.as_slice().iter().any(|block| block.start == run.start);
+        }
+        self.runs.iter().any(|run| !run.is_told)
     }
 
     /// Hands over the bytes that are in order now that RCV.NXT is `rcv_nxt`. Returns the new RCV.NXT,
@@ -106,7 +115,8 @@ impl Reassembly {
     }
 
     /// The blocks to report, at most `count_max`: the duplicate, then the runs, latest grown first
-    /// (RFC 2018 section 4).
+    /// (RFC 2018 section 4), but those not reported since before the others. So the acknowledgements
+    /// of a batch, between them, tell of all that it brought.
     pub(crate) fn blocks(&self, count_max: usize) -> SackBlocks {
         let mut blocks = SackBlocks::NONE;
         let mut room = count_max.min(4);
@@ -114,13 +124,13 @@ impl Reassembly {
             blocks.push(SackBlock { start, end });
             room -= 1;
         }
-        let age = |run: &Run| self.insertion_count.wrapping_sub(run.grown_at);
-        let mut younger_than = None;
+        let rank = |run: &Run| (run.is_told, self.insertion_count.wrapping_sub(run.grown_at));
+        let mut last = None;
         for _ in 0..room.min(self.runs.len()) {
-            let older = |run: &&Run| younger_than.is_none_or(|least| age(run) > least);
-            let Some(run) = self.runs.iter().filter(older).min_by_key(|run| age(run)) else { break };
+            let is_after = |run: &&Run| last.is_none_or(|last| rank(run) > last);
+            let Some(run) = self.runs.iter().filter(is_after).min_by_key(|run| rank(run)) else { break };
             blocks.push(SackBlock { start: run.start, end: run.end() });
-            younger_than = Some(age(run));
+            last = Some(rank(run));
         }
         blocks
     }
@@ -138,7 +148,7 @@ impl Reassembly {
         }
         let at = begin + merged.len() as u32;
         merged.extend_from_slice(bytes.get(at.since(start) as usize..).unwrap_or_default());
-        Run { start: begin, bytes: merged, grown_at: self.insertion_count }
+        Run { start: begin, bytes: merged, grown_at: self.insertion_count, is_told: false }
     }
 
     /// Remembers the first part of `range` that is known already.

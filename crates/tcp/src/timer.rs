@@ -224,7 +224,8 @@ impl Connection {
 
     /// The window stayed closed, or too small to be worth a segment.
     fn on_persist(&mut self, now: Instant, config: &Config) -> Option<Closed> {
-        let is_silent = self.backoff > 0 && now.since(self.timers.received) >= config.user_timeout;
+        let heard = self.timers.received.max(self.timers.progress);
+        let is_silent = self.backoff > 0 && now.since(heard) >= config.user_timeout;
         if is_silent || now.since(self.timers.progress) >= config.zero_window_timeout {
             return Some(self.give_up());
         }

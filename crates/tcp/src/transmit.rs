@@ -131,7 +131,7 @@ impl Connection {
         let owed = self.receive.acks_owed;
         let repr = self.header(now, config, self.send.nxt, TcpFlags::ACK, 0);
         self.on_ack_sent(&repr);
-        self.receive.acks_owed = owed - 1;
+        self.receive.acks_owed = self.receive.acks_owed.max(owed - 1);
         Outgoing { repr, offset: 0, payload_len: 0, ecn: 0 }
     }
 
@@ -398,20 +398,16 @@ impl Connection {
         field as u16
     }
 
-    /// What an acknowledgement tells has been told; but one that is owed for text beyond a gap stays
-    /// owed if there was no room to say so.
+    /// What an acknowledgement tells has been told; but one stays owed for text beyond a gap that it
+    /// had no room to report.
     #[inline]
     fn on_ack_sent(&mut self, repr: &TcpRepr) {
         self.receive.last_ack = self.receive.nxt;
         self.receive.segment_count = 0;
         self.timers.ack = Instant::FAR_FUTURE;
-        let Some(reassembly) = &mut self.reassembly else {
-            self.receive.acks_owed = 0;
-            return;
-        };
-        if !repr.options.sack.is_empty() || !self.flags.has(Flags::SACK) {
-            self.receive.acks_owed = 0;
-            reassembly.on_reported();
+        self.receive.acks_owed = 0;
+        if let Some(reassembly) = self.reassembly.as_mut().filter(|_| self.flags.has(Flags::SACK)) {
+            self.receive.acks_owed = reassembly.on_reported(&repr.options.sack).into();
             self.release_reassembly();
         }
     }

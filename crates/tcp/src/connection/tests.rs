@@ -650,3 +650,24 @@ fn a_cookie_resumes_where_the_syn_ack_left() {
     assert_eq!(bench.received, b"GET");
     assert_eq!((bench.window_mss(), bench.connection.send.wnd), (1448, 65535 << 7));
 }
+
+#[test]
+fn an_early_fin_is_answered_once_and_kept() {
+    let mut bench = Bench::established();
+    bench.give(&segment(4, 1, FIN_ACK), b"");
+    assert_eq!(bench.poll_all().len(), 1);
+    assert!(bench.give(&segment(1, 1, ACK), b"abc").peer_closed);
+    assert_eq!(bench.poll().map(|out| at(&out)), Some((1, 5, ACK, 0)));
+}
+
+#[test]
+fn a_batch_with_many_holes_is_reported_whole() {
+    let mut bench = Bench::established();
+    for n in 1..=7 {
+        bench.give(&segment(10 * n, 1, ACK), b"abc");
+    }
+    let blocks: usize = bench.poll_all().iter().map(|out| out.repr.options.sack.as_slice().len()).sum();
+    assert_eq!(blocks, 8, "four, then the other three and one of the first again");
+    bench.give(&segment(80, 1, ACK), b"abc");
+    assert_eq!(bench.poll_all().len(), 1);
+}

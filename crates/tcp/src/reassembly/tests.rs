@@ -70,7 +70,7 @@ fn a_duplicate_is_reported_once_and_first() {
     let blocks = reassembly.blocks(4);
     let ranges: Vec<_> = blocks.as_slice().iter().map(|block| (block.start.0, block.end.0)).collect();
     assert_eq!(ranges, [(12, 14), (10, 16)]);
-    reassembly.on_reported();
+    assert!(!reassembly.on_reported(&blocks));
     assert_eq!(reassembly.blocks(4).as_slice().len(), 1);
 }
 
@@ -93,4 +93,22 @@ fn known_bytes_are_not_overwritten() {
     let mut got = Vec::new();
     reassembly.take_in_order(seq(8), &mut |bytes| got.extend_from_slice(bytes));
     assert_eq!(got, b"XXabcXX");
+}
+
+#[test]
+fn what_one_report_has_no_room_for_is_in_the_next() {
+    let mut reassembly = Reassembly::default();
+    for n in 1..=5 {
+        reassembly.insert(seq(10 * n), b"abc", 8);
+    }
+    let starts =
+        |blocks: &SackBlocks| blocks.as_slice().iter().map(|block| block.start.0).collect::<Vec<_>>();
+    let first = reassembly.blocks(3);
+    assert_eq!(starts(&first), [50, 40, 30]);
+    assert!(reassembly.on_reported(&first));
+    let second = reassembly.blocks(3);
+    assert_eq!(starts(&second), [20, 10, 50]);
+    assert!(!reassembly.on_reported(&second));
+    reassembly.insert(seq(33), b"d", 8);
+    assert_eq!(starts(&reassembly.blocks(3)), [30, 50, 40]);
 }

@@ -49,8 +49,8 @@ macro_rules! scenarios {
 
 scenarios! {
     perfect_network: |s| s.limit_repeats(1.0);
-    one_in_a_hundred_lost: |s| { s.network.loss = 0.01; s.limit_repeats(1.25); };
-    one_in_ten_lost: |s| { s.network.loss = 0.1; s.limit_repeats(1.4); };
+    one_in_a_hundred_lost: |s| { s.network.loss = 0.01; s.limit_repeats(1.1); };
+    one_in_ten_lost: |s| { s.network.loss = 0.1; s.limit_repeats(1.25); };
     one_in_three_lost: |s| { s.network.loss = 0.33; s.be_patient(); s.shrink_streams(20_000); };
     reordered: |s| { s.network.reorder = 0.2; s.limit_repeats(1.5); };
     duplicated: |s| s.network.duplicate = 0.2;
