@@ -97,7 +97,7 @@ const STREAM_LENS: [u64; 8] = [0, 1, 300, 1428, 5_000, 40_000, 150_000, 400_000]
 
 fn host(rng: &mut Rng) -> HostPlan {
     let keep_alive =
-        KeepAlive { idle: Duration::from_secs(30), interval: Duration::from_secs(5), probe_count_max: 5 };
+        KeepAlive { idle: Duration::from_secs(30), interval: Duration::from_secs(5), probe_count_max: 30 };
     HostPlan {
         config: Config {
             keep_alive: Some(keep_alive),
