@@ -10,6 +10,9 @@ use crate::{Arrival, Closed, Config, Outcome, State};
 use tidegate_base::{DropReason, Duration, Instant};
 use tidegate_wire::{TcpFlags, TcpRepr};
 
+/// The largest window that a peer can offer (RFC 7323 section 2.3): more is never in flight.
+const CWND_MAX: u32 = 1 << 30;
+
 impl Connection {
     /// Takes the acknowledgement of an acceptable segment. `Err`: the segment goes no further.
     pub(crate) fn on_ack(
@@ -119,11 +122,12 @@ impl Connection {
         }
         if self.window.is_slow_start() && self.congestion.is_none() {
             self.window.slow_start(acked);
-            return;
+        } else {
+            let rtt = self.rtt.smoothed().unwrap_or(config.rto_initial);
+            let congestion = self.congestion.get_or_insert_with(config.congestion.start);
+            congestion.on_ack(&mut self.window, &AckSample { now, acked, rtt });
         }
-        let rtt = self.rtt.smoothed().unwrap_or(config.rto_initial);
-        let congestion = self.congestion.get_or_insert_with(config.congestion.start);
-        congestion.on_ack(&mut self.window, &AckSample { now, acked, rtt });
+        self.window.cwnd = self.window.cwnd.clamp(self.window.mss, CWND_MAX);
     }
 
     /// SND.WND follows the latest segment (RFC 9293 section 3.10.7.4: SND.WL1, SND.WL2).

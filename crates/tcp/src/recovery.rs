@@ -301,6 +301,8 @@ impl Connection {
         let flight = self.send.nxt.since(self.send.una).min(self.window.cwnd);
         let congestion = self.congestion.get_or_insert_with(config.congestion.start);
         congestion.on_congestion(&mut self.window, now, flight);
+        // Whatever the algorithm says, a segment may always be sent.
+        self.window.ssthresh = self.window.ssthresh.max(self.window.mss);
     }
 
     /// The first new acknowledgement echoes a timestamp from before the first retransmission: the
