@@ -4,8 +4,8 @@
 use crate::congestion::AckSample;
 use crate::connection::Connection;
 use crate::flags::Flags;
-use crate::handshake::stamp;
 use crate::recovery::SackReport;
+use crate::timestamps::stamp;
 use crate::{Arrival, Closed, Config, Outcome, State};
 use tidegate_base::{DropReason, Duration, Instant};
 use tidegate_wire::{TcpFlags, TcpRepr};

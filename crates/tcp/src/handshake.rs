@@ -2,6 +2,7 @@
 
 use crate::connection::Connection;
 use crate::flags::Flags;
+use crate::timestamps::clock_secs;
 use crate::{Arrival, Closed, Config, CookieOptions, Outcome, State};
 use tidegate_base::{DropReason, Instant, SeqNumber};
 use tidegate_wire::tcp::TIMESTAMPS_LEN;
@@ -184,14 +185,4 @@ impl Connection {
             && repr.flags.contains(TcpFlags::SYN)
             && repr.seq + 1 == self.receive.nxt
     }
-}
-
-/// The clock as TS.Recent's age is kept.
-pub(crate) const fn clock_secs(now: Instant) -> u32 {
-    (now.as_nanos() / 1_000_000_000) as u32
-}
-
-/// A sequence number's worth of stamp: timestamps wrap and compare as those do (RFC 7323 section 5.2).
-pub(crate) const fn stamp(value: u32) -> SeqNumber {
-    SeqNumber(value)
 }

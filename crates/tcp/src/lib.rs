@@ -39,6 +39,7 @@ mod segment;
 mod state;
 mod time_wait;
 mod timer;
+mod timestamps;
 mod transmit;
 
 pub use config::{Config, KeepAlive};

@@ -3,10 +3,10 @@
 
 use crate::connection::Connection;
 use crate::flags::Flags;
-use crate::handshake::{clock_secs, stamp};
 use crate::reassembly::Reassembly;
 use crate::recovery::SackReport;
 use crate::scoreboard::Range;
+use crate::timestamps::{clock_secs, stamp};
 use crate::{Arrival, Closed, Config, Outcome, State};
 use tidegate_base::{DropReason, Instant, SeqNumber};
 use tidegate_wire::{TcpFlags, TcpRepr, Timestamps};

@@ -14,8 +14,8 @@
 use crate::Config;
 use crate::connection::Connection;
 use crate::flags::Flags;
-use crate::handshake::stamp;
 use crate::scoreboard::{Range, Scoreboard};
+use crate::timestamps::stamp;
 use tidegate_base::{Duration, Instant, SeqNumber};
 use tidegate_wire::TcpRepr;
 

@@ -278,6 +278,8 @@ impl Connection {
         if self.recovery.is_some() {
             return None;
         }
+        // From here on the timer is that of the retransmission: a probe is not probed for.
+        self.recovery_mut();
         if let Some(outgoing) = self.transmit_new(now, config, segment_len, true) {
             self.on_tail_probe(false);
             return Some(outgoing);

@@ -18,7 +18,7 @@ use scenario::Scenario;
 use world::World;
 
 /// Seeds a scenario: enough to find what is common, quick enough to run every time.
-const SEED_COUNT: u64 = 300;
+const SEED_COUNT: u64 = 200;
 
 fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
