@@ -35,7 +35,7 @@ pub use library::{
     LoadError, Loaded, Present, Reader, Requested, Subject, Variant, Waker,
 };
 pub use packer::{Mode, Packer, PackerCounters, Payload};
-pub use prepared::{CHUNK_LEN, Part, Prepared};
+pub use prepared::{CHUNK_LENS, Part, Prepared};
 pub use response::Response;
 pub use stamp::{CONNECTION_LEN, DATE_LEN, Stamp};
 

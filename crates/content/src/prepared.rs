@@ -1,13 +1,14 @@
 //! A response before anyone asked for it: a head with holes, a body, and the sums of both.
 //!
 //! ```text
-//!   | head, slots zero         | body                                                   |
-//!   | chunk 0 (1428)  | chunk 1 (1428)  | chunk 2 (1428)  | chunk 3      |   one byte stream
-//!     sum 0             sum 1             sum 2             sum 3            slots not in them
+//!   | head, slots zero         | body                                                   |   one byte stream
+//!   | chunk 0 (1448)   | chunk 1 (1448)   | chunk 2 (1448)   | chunk 3   |   cut for IPv4
+//!   | chunk 4 (1428)  | chunk 5 (1428)  | chunk 6 (1428)  | chunk 7      |   cut for IPv6
+//!     one sum each, slots not in them
 //! ```
 //!
-//! The cut is the same for every peer, so a chunk's sum is computed once, and a pre-copy store can keep the
-//! chunk as a ready packet. What is made for a single request (a range, a multipart answer) shares its bytes
+//! The cuts are the same for all peers of a family, so a chunk's sum is computed once, and a pre-copy store can
+//! keep the chunk as a ready packet. What is made for a single request (a range, a multipart answer) shares its bytes
 //! with the whole and has no sums of its own: they are computed as it is sent. A body that is streamed from a
 //! file has none either.
 //!
@@ -25,9 +26,9 @@ use std::io;
 use std::sync::Arc;
 use tidegate_base::Sum;
 
-/// Bytes in a chunk but the last: the IPv6 MSS of a 1,500-byte MTU less the timestamps option and its
-/// padding (RFC 7323 section 3), 1440 - 12, so that one cut serves both families.
-pub const CHUNK_LEN: usize = 1428;
+/// Bytes in a chunk but the last, for each family: what fits a 1,500-byte MTU less the timestamps option and
+/// its padding (RFC 7323 section 3). IPv4: 1460 - 12; IPv6: 1440 - 12. The longer first.
+pub const CHUNK_LENS: [usize; 2] = [1448, 1428];
 
 /// A response that any number of requests share.
 #[derive(Debug)]
@@ -42,7 +43,7 @@ pub struct Prepared {
 #[derive(Debug)]
 struct Ready {
     index: DenseIndex,
-    sums: Box<[Sum]>,
+    sums: [Box<[Sum]>; CHUNK_LENS.len()],
 }
 
 /// A piece of a body put together for one request.
@@ -93,9 +94,10 @@ impl Prepared {
     /// A response that stays: its sums are computed now, unless its body is streamed.
     pub(crate) fn to_keep(head: HeadTemplate, body: Body) -> Arc<Self> {
         let len = head.len() as u64 + body.len();
-        let ready = body
-            .is_in_memory()
-            .then(|| Ready { index: DenseIndex::take(), sums: chunk_sums(&head, &body, len) });
+        let ready = body.is_in_memory().then(|| Ready {
+            index: DenseIndex::take(),
+            sums: CHUNK_LENS.map(|cut| chunk_sums(&head, &body, len, cut)),
+        });
         Arc::new(Self { head, body, len, ready })
     }
 
@@ -119,9 +121,9 @@ impl Prepared {
         self.body.len()
     }
 
-    /// How many chunks the cut gives.
+    /// How many chunks the longer cut gives.
     pub(crate) const fn chunk_count(&self) -> usize {
-        self.len.div_ceil(CHUNK_LEN as u64) as usize
+        self.len.div_ceil(CHUNK_LENS[0] as u64) as usize
     }
 
     /// Whether its bytes can still be sent: false once a streamed file was seen to have changed.
@@ -149,17 +151,35 @@ impl Prepared {
     #[inline]
     pub(crate) fn chunk_at(&self, offset: u64, len: usize) -> Option<Chunk> {
         let sums = &self.ready.as_ref()?.sums;
-        let number = (offset / CHUNK_LEN as u64) as usize;
-        let is_whole = offset.is_multiple_of(CHUNK_LEN as u64) && len == self.len_from(offset);
-        let sum = *sums.get(number).filter(|_| is_whole)?;
-        Some(Chunk { number, offset, len, sum })
+        let mut first = 0;
+        for (cut, sums) in CHUNK_LENS.into_iter().zip(sums) {
+            if offset.is_multiple_of(cut as u64) && len == self.len_to_cut(offset, cut) {
+                let nth = (offset / cut as u64) as usize;
+                return sums.get(nth).map(|sum| Chunk { number: first + nth, offset, len, sum: *sum });
+            }
+            first += sums.len();
+        }
+        None
+    }
+
+    /// How long a segment from `offset` on should be, if it may have `max` bytes: as far as the farther of the
+    /// chunks' ends that it can reach. Who cannot take a whole chunk gets slices of any length.
+    #[inline]
+    pub(crate) fn segment_len(&self, offset: u64, max: usize) -> usize {
+        let [longer, shorter] = CHUNK_LENS.map(|cut| self.len_to_cut(offset, cut));
+        if max < CHUNK_LENS[1] {
+            return max;
+        }
+        let (farther, nearer) = (longer.max(shorter), longer.min(shorter));
+        if farther <= max { farther } else { nearer.min(max) }
     }
 
     /// How many bytes there are from `offset` to the end of its chunk.
     #[inline]
-    pub(crate) fn len_from(&self, offset: u64) -> usize {
-        let in_chunk = CHUNK_LEN - (offset % CHUNK_LEN as u64) as usize;
-        (in_chunk as u64).min(self.len.saturating_sub(offset)) as usize
+    const fn len_to_cut(&self, offset: u64, cut: usize) -> usize {
+        let in_chunk = cut - (offset % cut as u64) as usize;
+        let left = self.len.saturating_sub(offset);
+        if in_chunk as u64 > left { left as usize } else { in_chunk }
     }
 
     /// Copies the bytes from `offset` on, slots zero. False if they are no longer to be had.
@@ -196,13 +216,13 @@ impl Part<'_> {
     }
 }
 
-fn chunk_sums(head: &HeadTemplate, body: &Body, len: u64) -> Box<[Sum]> {
+fn chunk_sums(head: &HeadTemplate, body: &Body, len: u64, cut: usize) -> Box<[Sum]> {
     let mut read_ahead = ReadAhead::new();
-    let mut chunk = [0; CHUNK_LEN];
-    let offsets = (0..len).step_by(CHUNK_LEN);
+    let mut chunk = [0; CHUNK_LENS[0]];
+    let offsets = (0..len).step_by(cut);
     offsets
         .map(|offset| {
-            let out = &mut chunk[..CHUNK_LEN.min((len - offset) as usize)];
+            let out = &mut chunk[..cut.min((len - offset) as usize)];
             let from_head = head.copy_to(offset, out);
             let body_offset = (offset + from_head as u64).saturating_sub(head.len() as u64);
             body.read(body_offset, &mut out[from_head..], &mut read_ahead);

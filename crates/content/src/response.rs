@@ -38,11 +38,11 @@ impl Response {
         self.len == 0
     }
 
-    /// How long a segment from `offset` on should be, if it may have `max` bytes: up to the end of the chunk.
+    /// How long a segment from `offset` on should be, if it may have `max` bytes: up to the end of a chunk.
     #[inline]
     pub fn segment_len(&self, offset: u64, max: usize) -> usize {
         let left = self.len.saturating_sub(offset).min(max as u64) as usize;
-        self.prepared.len_from(offset).min(left)
+        self.prepared.segment_len(offset, left)
     }
 
     /// What it is made from.

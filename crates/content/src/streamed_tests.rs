@@ -46,10 +46,10 @@ proptest! {
         let (mut pool, mut packer) = (pool(2), Packer::new(Mode::PreCopy));
         for step in 0..step_count as u64 {
             for (i, start) in starts.iter().enumerate() {
-                let (which, at) = (i % 2, start + step * CHUNK_LEN as u64);
+                let (which, at) = (i % 2, start + step * CHUNK_LENS[0] as u64);
                 let Payload { frame, sum } =
-                    packer.fetch(&response(&all[which]), 5 + at, CHUNK_LEN, &mut pool).unwrap();
-                prop_assert_eq!(frame.data(), &expected[which][at as usize..at as usize + CHUNK_LEN]);
+                    packer.fetch(&response(&all[which]), 5 + at, CHUNK_LENS[0], &mut pool).unwrap();
+                prop_assert_eq!(frame.data(), &expected[which][at as usize..at as usize + CHUNK_LENS[0]]);
                 prop_assert_eq!(sum, tidegate_base::Sum::of(frame.data()));
                 pool.free(frame);
             }
@@ -87,10 +87,10 @@ fn a_stream_ends_where_its_file_was_cut() {
     let whole = streamed(&path);
     let under_way = response(&whole);
     let (mut pool, mut packer) = (pool(4), Packer::new(Mode::PreCopy));
-    let first = packer.fetch(&under_way, 0, CHUNK_LEN, &mut pool).unwrap();
+    let first = packer.fetch(&under_way, 0, CHUNK_LENS[0], &mut pool).unwrap();
     pool.free(first.frame);
     File::options().write(true).open(&path).unwrap().set_len(100).unwrap();
-    assert!(packer.fetch(&under_way, 400_000, CHUNK_LEN, &mut pool).is_none());
+    assert!(packer.fetch(&under_way, 400_000, CHUNK_LENS[0], &mut pool).is_none());
     assert!(!under_way.is_intact());
     assert_eq!((packer.counters().broken_count, packer.counters().starved_count), (1, 0));
     assert_eq!(pool.free_count(), 4, "the frame came back");
@@ -104,7 +104,7 @@ fn a_stream_ends_when_its_file_is_rewritten_in_place() {
     let (mut pool, mut packer) = (pool(4), Packer::new(Mode::MemCopy));
     std::thread::sleep(std::time::Duration::from_millis(20));
     fs::write(&path, vec![1; 500_000]).unwrap();
-    assert!(packer.fetch(&under_way, 0, CHUNK_LEN, &mut pool).is_none());
+    assert!(packer.fetch(&under_way, 0, CHUNK_LENS[0], &mut pool).is_none());
     assert!(!under_way.is_intact());
 }
 

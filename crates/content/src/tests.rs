@@ -129,9 +129,10 @@ proptest! {
             let response = Response::whole(Arc::clone(&all[which]), stamp);
             let expected = [head_text(all[which].head_len() as usize - head(0).len(), stamp),
                 noise(all[which].body_len() as usize)].concat();
-            let chunk = pick.index(expected.chunks(CHUNK_LEN).len());
-            let piece = expected.chunks(CHUNK_LEN).nth(chunk).unwrap();
-            let payload = packer.fetch(&response, (chunk * CHUNK_LEN) as u64, piece.len(), &mut pool);
+            let cut = CHUNK_LENS[usize::from(close)];
+            let chunk = pick.index(expected.chunks(cut).len());
+            let piece = expected.chunks(cut).nth(chunk).unwrap();
+            let payload = packer.fetch(&response, (chunk * cut) as u64, piece.len(), &mut pool);
             let Some(Payload { mut frame, sum }) = payload else {
                 prop_assert_eq!(pool.free_count(), 0);
                 continue;
@@ -233,4 +234,29 @@ fn a_response_with_more_chunks_than_its_share_is_not_kept() {
     let response = Response::whole(Prepared::new(head(0), noise(4000)), Stamp::new(1, false));
     drain(&mut packer, &response, 1448, &mut pool);
     assert_eq!((pool.retained_count(), packer.counters().copied_count), (0, 3));
+}
+
+#[test]
+fn peers_of_both_families_get_ready_chunks_and_no_short_ones() {
+    for (cut, segment_count) in CHUNK_LENS.into_iter().zip([7, 8]) {
+        let (mut pool, mut packer) = (pool(64), Packer::new(Mode::PreCopy));
+        let response = Response::whole(Prepared::new(head(0), noise(10_000)), Stamp::new(1, false));
+        let (mut offset, mut count) = (0, 0);
+        while offset < response.len() {
+            let len = response.segment_len(offset, cut);
+            let payload = packer.fetch(&response, offset, len, &mut pool).unwrap();
+            pool.free(payload.frame);
+            offset += len as u64;
+            count += 1;
+        }
+        assert_eq!((count, packer.counters().sliced_count), (segment_count, 0), "cut {cut}");
+    }
+}
+
+#[test]
+fn a_peer_of_small_segments_gets_full_ones() {
+    let response = Response::whole(Prepared::new(head(0), noise(5_000)), Stamp::new(1, false));
+    assert_eq!(response.segment_len(0, 536), 536);
+    assert_eq!(response.segment_len(1072, 536), 536);
+    assert_eq!(response.segment_len(1072, 1448), 1448 - 1072, "back on the cut");
 }

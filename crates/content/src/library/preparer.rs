@@ -13,7 +13,7 @@ use super::present::{Present, Subject};
 use crate::block::Block;
 use crate::body::Body;
 use crate::file::StreamedFile;
-use crate::prepared::{CHUNK_LEN, Prepared};
+use crate::prepared::{CHUNK_LENS, Prepared};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
@@ -87,7 +87,8 @@ fn open(directory: &Directory, path: &[u8], encoding: Encoding) -> Result<File, 
 
 /// What is booked for a body of `size` bytes in memory.
 fn booked(size: u64) -> u64 {
-    size + size.div_ceil(CHUNK_LEN as u64) * size_of::<u32>() as u64 + OVERHEAD
+    let chunk_count: u64 = CHUNK_LENS.iter().map(|cut| size.div_ceil(*cut as u64)).sum();
+    size + chunk_count * size_of::<u32>() as u64 + OVERHEAD
 }
 
 /// One version of a file that may be written to meanwhile.
