@@ -4,7 +4,7 @@ use crate::connection::Connection;
 use crate::flags::Flags;
 use crate::timestamps::clock_secs;
 use crate::{Arrival, Closed, Config, CookieOptions, Outcome, State};
-use tidegate_base::{DropReason, Instant, SeqNumber};
+use tidegate_base::{DropReason, Instant};
 use tidegate_wire::tcp::TIMESTAMPS_LEN;
 use tidegate_wire::{TcpFlags, TcpOptions, TcpRepr, Timestamps};
 
