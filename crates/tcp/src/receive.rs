@@ -39,6 +39,7 @@ impl Connection {
             && self.recovery.is_none()
             && self.reassembly.is_none()
             && arrival.ecn != CONGESTION_EXPERIENCED
+            && repr.options.sack.is_empty()
             && repr.ack.since(self.send.una) <= self.send.nxt.since(self.send.una)
             && arrival.payload.len() <= self.receive.edge.since(self.receive.nxt) as usize
             && !(arrival.payload.is_empty() && repr.ack == self.send.una)

@@ -231,6 +231,15 @@ fn sacked_segments_reveal_the_lost_one() {
 }
 
 #[test]
+fn blocks_that_ride_on_data_count_as_well() {
+    let mut bench = Bench::established();
+    bench.connection.offer(14600);
+    bench.poll_all();
+    bench.give(&TcpRepr { options: sack(1461, 5841), ..segment(1, 1, ACK) }, b"data");
+    assert_eq!(bench.poll_all().first().map(at), Some((1, 5, ACK, 1460)));
+}
+
+#[test]
 fn limited_transmit_sends_new_data_on_early_duplicates() {
     // RFC 3042: without SACK, the first two duplicates let a new segment out each.
     let mut bench = Bench::established_with(Config { sack: false, ..config() });
