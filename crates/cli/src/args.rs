@@ -85,8 +85,8 @@ pub(crate) struct WebArgs {
     #[arg(long, value_enum)]
     pub(crate) idle: Option<IdleArg>,
     /// The most frames taken from a queue at a time
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=32))]
-    pub(crate) batch: Option<u8>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
+    pub(crate) batch: Option<u16>,
     /// Have the workers poll the driver for so many microseconds, its interrupts being off
     #[arg(long, value_name = "US", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) busy_poll: Option<u32>,
@@ -207,6 +207,7 @@ pub(crate) enum ZeroCopyArg {
     /// Where the driver can
     Auto,
     /// Or do not start
+    #[value(alias = "require")]
     On,
     /// The kernel copies
     Off,
@@ -281,7 +282,7 @@ mod tests {
             (&["tidegate", "web", "--rot", "x"], "'--root'"),
             (&["tidegate", "web", "--listen", "here"], "'here'"),
             (&["tidegate", "web", "--memory", "lots"], "512MiB"),
-            (&["tidegate", "web", "--batch", "99"], "1..=32"),
+            (&["tidegate", "web", "--batch", "999"], "1..=512"),
         ] {
             let complaint = complaint(words);
             assert!(complaint.contains(named) && complaint.contains("--help"), "{complaint}");
