@@ -13,6 +13,7 @@ mod privileges;
 mod serve;
 mod signals;
 mod stats;
+mod supervisor;
 mod testbed;
 
 use args::{Cli, Command};

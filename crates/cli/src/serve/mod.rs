@@ -22,6 +22,7 @@ use crate::attach::{self, Device, device, embedded};
 use crate::privileges::{self, Needs};
 use crate::signals::{self, Event};
 use crate::stats::{Collector, Endpoint, Listener};
+use crate::supervisor;
 use anyhow::Result;
 use crossbeam_channel::Receiver;
 use seat::Seat;
@@ -57,6 +58,7 @@ fn serve(settings: &Settings, devices: &Arc<Vec<Device>>) -> Result<()> {
         announce(&banner);
         await_end(&events, settings.clone(), &mut site, &workers)
     });
+    supervisor::tell(supervisor::STOPPING);
     site.drain();
     drain::drain(&workers, settings.config.timeouts.drain.0.into(), &events);
     workers.join();
@@ -70,6 +72,7 @@ fn claim(devices: &[Device]) -> Result<()> {
 /// Says where the service is. That nobody listens is no reason not to serve.
 fn announce(banner: &str) {
     let _ = writeln!(std::io::stdout(), "{banner}");
+    supervisor::tell(supervisor::READY);
 }
 
 /// The virtual NIC, the host's NICs, or both.

@@ -1,7 +1,7 @@
 //! The Unix socket on which a service tells its counters: who connects is sent one report.
 //!
 //! ```text
-//!   /run/tidegate/PID.sock     root's; removed at exit, or by the next reader if its process is gone
+//!   /run/tidegate/PID.sock     root's; removed at exit, or by the next service or reader if its process is gone
 //! ```
 
 use super::{Collector, Report};
@@ -28,8 +28,9 @@ pub(crate) struct Listener {
 impl Listener {
     /// Binds this process's socket. Its number may have been used by one that was killed.
     pub(crate) fn bind() -> Result<Self> {
-        let path = Path::new(DIRECTORY).join(format!("{}.sock", std::process::id()));
+        let path = path_of(std::process::id());
         let bound = fs::create_dir_all(DIRECTORY).and_then(|()| {
+            remove_stale();
             let _ = fs::remove_file(&path);
             let listener = UnixListener::bind(&path)?;
             fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
@@ -69,6 +70,20 @@ fn tell(mut stream: UnixStream, report: &Report) -> std::io::Result<()> {
     stream.write_all(&serde_json::to_vec(report)?)
 }
 
+/// Removes the names that killed processes left.
+fn remove_stale() {
+    for pid in processes() {
+        let path = path_of(pid);
+        if UnixStream::connect(&path).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
+            let _ = fs::remove_file(&path);
+        }
+    }
+}
+
+fn path_of(pid: u32) -> PathBuf {
+    Path::new(DIRECTORY).join(format!("{pid}.sock"))
+}
+
 /// The processes that have a socket, ascending.
 pub(crate) fn processes() -> Vec<u32> {
     let entries = fs::read_dir(DIRECTORY).into_iter().flatten().flatten();
@@ -80,7 +95,7 @@ pub(crate) fn processes() -> Vec<u32> {
 
 /// Asks one process. `None` if it is gone; its socket's name is removed then.
 pub(crate) fn ask(pid: u32) -> Result<Option<Report>> {
-    let path = Path::new(DIRECTORY).join(format!("{pid}.sock"));
+    let path = path_of(pid);
     let mut stream = match UnixStream::connect(&path) {
         Ok(stream) => stream,
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
