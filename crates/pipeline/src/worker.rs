@@ -12,6 +12,7 @@
 use crate::context::{Context, Queue};
 use crate::graph::{Graph, Node};
 use crate::module::Module;
+use crate::patience::Patience;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::any::Any;
 use std::os::fd::BorrowedFd;
@@ -33,9 +34,10 @@ pub trait Environment {
 pub enum Idle {
     /// Look again at once: lowest latency, one core burnt.
     Poll,
-    /// Look again for `spin`, then sleep until something happens.
+    /// Look again for a moment, at most `spin`, then sleep until something happens. How long pays is learned:
+    /// where the kernel's receive thread shares this core, looking only keeps it from its work.
     Adaptive {
-        /// How long to look before sleeping.
+        /// How long to look before sleeping, at most.
         spin: Duration,
     },
 }
@@ -207,17 +209,19 @@ impl Worker {
 
     /// Runs until [`Worker::stop`].
     pub fn run(&mut self, env: &mut impl Environment) {
-        let mut busy_until = env.now();
+        let mut patience = match self.config.idle {
+            Idle::Poll => None,
+            Idle::Adaptive { spin } => Some(Patience::new(spin)),
+        };
         while !self.stopping {
             let now = env.now();
-            if self.round(now) > 0 {
-                busy_until = now;
-                continue;
-            }
-            if let Idle::Adaptive { spin } = self.config.idle
-                && now.since(busy_until) >= spin
-            {
+            let found_work = self.round(now) > 0;
+            let Some(patience) = &mut patience else { continue };
+            if found_work {
+                patience.on_work(now);
+            } else if patience.is_over(now) {
                 self.sleep(env);
+                patience.on_woken(env.now());
             }
         }
     }
