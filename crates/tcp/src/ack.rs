@@ -165,7 +165,7 @@ impl Connection {
         {
             return;
         }
-        self.reduce(now, config);
+        self.reduce(now, config, self.flight());
         self.window.cwnd = self.window.ssthresh;
         self.cwr_high = self.send.nxt;
         self.flags.set(Flags::CWR_WAIT);

@@ -288,7 +288,7 @@ impl Connection {
     /// Bytes of data between SND.UNA and SND.NXT.
     #[inline]
     pub(crate) const fn data_in_flight(&self) -> u32 {
-        let flight = self.send.nxt.since(self.send.una);
+        let flight = self.flight();
         if self.is_syn_or_fin_in_flight() { flight.saturating_sub(1) } else { flight }
     }
 
@@ -298,6 +298,12 @@ impl Connection {
             State::FinWait1 | State::Closing | State::LastAck => self.flags.has(Flags::FIN_SENT),
             _ => false,
         }
+    }
+
+    /// FlightSize (RFC 5681 section 2): sequence numbers sent and not acknowledged.
+    #[inline]
+    pub(crate) const fn flight(&self) -> u32 {
+        self.send.nxt.since(self.send.una)
     }
 
     /// Whether something sent is not acknowledged.

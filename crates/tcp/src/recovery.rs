@@ -49,9 +49,12 @@ struct TailProbe {
     is_again: bool,
 }
 
-/// What SACK blocks of one acknowledgement said.
+/// What SACK blocks of one acknowledgement said, and what was in flight before it.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct SackReport {
+    /// FlightSize before the acknowledgement: one that answers a batch may acknowledge most of it and
+    /// report the loss at once, and what is left then says nothing about the path.
+    flight: u32,
     /// A block reported bytes that came twice (RFC 2883).
     pub(crate) is_duplicate: bool,
 }
@@ -138,14 +141,14 @@ impl Connection {
     #[inline]
     pub(crate) fn pipe(&self) -> u32 {
         match &self.recovery {
-            None => self.send.nxt.since(self.send.una),
+            None => self.flight(),
             Some(recovery) => recovery.pipe(self.send.nxt, self.window.mss),
         }
     }
 
     /// Takes the SACK blocks of an acknowledgement (RFC 6675 section 5: Update).
     pub(crate) fn on_sack(&mut self, repr: &TcpRepr) -> SackReport {
-        let mut report = SackReport::default();
+        let mut report = SackReport { flight: self.flight(), ..SackReport::default() };
         if !self.flags.has(Flags::SACK) {
             return report;
         }
@@ -209,15 +212,16 @@ impl Connection {
             self.leave_if_done();
             self.on_partial_ack();
         }
-        self.find_losses(now, config);
+        self.find_losses(now, config, sack.flight);
         self.release_recovery();
         if self.is_in_flight() {
             self.arm_reordering(now, config);
         }
     }
 
-    /// Marks what counts as lost by now, and enters fast recovery if that is new.
-    pub(crate) fn find_losses(&mut self, now: Instant, config: &Config) {
+    /// Marks what counts as lost by now, and enters fast recovery if that is new. `flight` is what was
+    /// in flight when the losses happened.
+    pub(crate) fn find_losses(&mut self, now: Instant, config: &Config, flight: u32) {
         let reordering = self.reordering_window();
         let has_reordered = self.flags.has(Flags::REORDERED);
         let has_sack = self.flags.has(Flags::SACK);
@@ -231,7 +235,7 @@ impl Connection {
         }
         let is_lost = recovery.scoreboard.next_hole(snd_una).is_some();
         if recovery.phase == Phase::Open && is_lost {
-            self.enter_fast(now, config);
+            self.enter_fast(now, config, flight);
         }
     }
 
@@ -241,9 +245,9 @@ impl Connection {
         self.rtt.smoothed().map_or(quarter, |srtt| quarter.min(srtt))
     }
 
-    fn enter_fast(&mut self, now: Instant, config: &Config) {
+    fn enter_fast(&mut self, now: Instant, config: &Config, flight: u32) {
         let undo = Undo { cwnd: self.window.cwnd, ssthresh: self.window.ssthresh };
-        self.reduce(now, config);
+        self.reduce(now, config, flight);
         self.window.cwnd = self.window.ssthresh;
         let high = self.send.nxt;
         let recovery = self.recovery_mut();
@@ -262,7 +266,7 @@ impl Connection {
         let is_first = !self.recovery_mut().is_timeout();
         if is_first {
             // ssthresh stays as it is when the same segment times out again.
-            self.reduce(now, config);
+            self.reduce(now, config, self.flight());
         }
         self.window.cwnd = self.window.mss;
         self.flags.clear(Flags::TIMING);
@@ -297,8 +301,8 @@ impl Connection {
     }
 
     /// A reduction by the congestion control: sets ssthresh.
-    pub(crate) fn reduce(&mut self, now: Instant, config: &Config) {
-        let flight = self.send.nxt.since(self.send.una).min(self.window.cwnd);
+    pub(crate) fn reduce(&mut self, now: Instant, config: &Config, flight: u32) {
+        let flight = flight.min(self.window.cwnd);
         let congestion = self.congestion.get_or_insert_with(config.congestion.start);
         congestion.on_congestion(&mut self.window, now, flight);
         // Whatever the algorithm says, a segment may always be sent.
@@ -341,21 +345,17 @@ impl Connection {
         }
         let is_again = recovery.probe.take().is_some_and(|probe| probe.is_again);
         if is_again && !sack.is_duplicate && recovery.is_open() {
-            self.reduce(now, config);
+            self.reduce(now, config, sack.flight);
             self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
         }
     }
 
-    /// All that was in flight when recovery began is acknowledged (RFC 6582 section 3.2, step 3).
+    /// All that was in flight when recovery began is acknowledged (RFC 6582 section 3.2, step 3, with
+    /// its option 2: the window stays at ssthresh).
     fn leave_if_done(&mut self) {
-        let (snd_una, mss) = (self.send.una, self.window.mss);
-        let flight = self.send.nxt.since(snd_una);
         let Some(recovery) = &mut self.recovery else { return };
-        if recovery.is_open() || snd_una.before(recovery.high) {
+        if recovery.is_open() || self.send.una.before(recovery.high) {
             return;
-        }
-        if recovery.is_fast() {
-            self.window.cwnd = self.window.ssthresh.min(flight.max(mss) + mss).max(mss);
         }
         recovery.phase = Phase::Open;
         recovery.duplicate_count = 0;

@@ -154,7 +154,7 @@ impl Connection {
             return None;
         }
         let round_trips = self.rtt.smoothed()?.saturating_mul(2).max(PROBE_TIMEOUT_MIN);
-        let is_single = self.send.nxt.since(self.send.una) <= self.window.mss;
+        let is_single = self.flight() <= self.window.mss;
         Some(if is_single { round_trips + PEER_ACK_DELAY_MAX } else { round_trips })
     }
 
@@ -177,7 +177,7 @@ impl Connection {
                 self.timers.start(Wait::Rto, now + self.rtt.rto(config, self.backoff));
             }
             Wait::Reordering => {
-                self.find_losses(now, config);
+                self.find_losses(now, config, self.flight());
                 self.arm_retransmission(now, config);
                 self.arm_reordering(now, config);
             }
@@ -216,7 +216,7 @@ impl Connection {
     /// Full segments may be too large for the path without anybody saying so (RFC 8899 section 4.3).
     fn suspect_black_hole(&mut self, config: &Config) {
         let floor = u32::from(config.black_hole_mss);
-        let is_large = self.window.mss.min(self.send.nxt.since(self.send.una)) > floor;
+        let is_large = self.window.mss.min(self.flight()) > floor;
         if self.backoff > BLACK_HOLE_TIMEOUTS && is_large {
             self.set_mss(config, config.black_hole_mss);
         }
