@@ -121,6 +121,11 @@ impl Host {
         None
     }
 
+    /// The sequence number that a reset is believed at (RFC 5961 section 3.2).
+    pub(crate) fn expects(&self, peer_isn: SeqNumber) -> SeqNumber {
+        peer_isn + 1 + self.received as u32 + u32::from(self.peer_closed)
+    }
+
     fn accept(&mut self, now: Instant, syn: &TcpRepr) {
         self.connection = Some(Connection::accept(now, &self.plan.config, syn, self.plan.isn));
     }

@@ -82,12 +82,17 @@ impl World {
         self.pump();
     }
 
+    /// A packet arrives from the path, and the attacker sees it.
     fn deliver(&mut self, packet: &Packet) {
-        if self.scenario.trace {
-            eprintln!("{:>12} us {}", self.now.as_nanos() / 1000, describe(packet));
-        }
         if let Ok(tcp) = TcpPacket::parse(&packet.bytes) {
             self.seen[packet.to] = Some(tcp.repr());
+        }
+        self.hand(packet);
+    }
+
+    fn hand(&mut self, packet: &Packet) {
+        if self.scenario.trace {
+            eprintln!("{:>12} us {}", self.now.as_nanos() / 1000, describe(packet));
         }
         let answer = self.hosts[packet.to].on_packet(self.now, packet);
         if let Some(answer) = answer {
@@ -139,7 +144,7 @@ impl World {
             // As far from the window as a guess is.
             self.forge(to, &forged(seen.seq + (1 << 30) + (random >> 2), TcpFlags::RST));
         }
-        if attack.reset_in_window {
+        if attack.reset_in_window && ahead != self.hosts[to].expects(self.hosts[1 - to].plan.isn) {
             self.forge(to, &forged(ahead, TcpFlags::RST));
         }
         let state = self.hosts[to].connection.as_ref().map(|connection| connection.state());
@@ -158,9 +163,10 @@ impl World {
         }
     }
 
+    /// A packet that was never on the path: it arrives before anything else can.
     fn forge(&mut self, to: usize, repr: &TcpRepr) {
         let bytes = emit(to, repr, &[]);
-        self.network.inject(self.now, Packet { to, ecn: 0, bytes });
+        self.hand(&Packet { to, ecn: 0, bytes });
     }
 
     fn flood(&mut self) {
