@@ -14,7 +14,7 @@
 use crate::Config;
 use crate::connection::Connection;
 use crate::flags::Flags;
-use crate::scoreboard::{Range, Scoreboard};
+use crate::scoreboard::{Range, Scoreboard, SentLast};
 use crate::timestamps::stamp;
 use tidegate_base::{Duration, Instant, SeqNumber};
 use tidegate_wire::TcpRepr;
@@ -77,6 +77,8 @@ pub(crate) struct Recovery {
     /// Below here bytes count as lost from then on, if they do not arrive (RFC 8985 section 6.2: the
     /// reordering window).
     suspects: Option<(SeqNumber, Instant)>,
+    /// The retransmission sent last of those that arrived (RFC 8985 section 5.2: RACK.xmit_ts).
+    arrived: Option<SentLast>,
 }
 
 impl Recovery {
@@ -91,6 +93,7 @@ impl Recovery {
             again_stamp: None,
             probe: None,
             suspects: None,
+            arrived: None,
         }
     }
 
@@ -229,7 +232,8 @@ impl Connection {
         let Some(recovery) = &mut self.recovery else { return };
         if has_sack {
             recovery.find_by_sack(now, mss, has_reordered, reordering);
-            recovery.find_lost_again(now, min_rtt + reordering);
+            let reordering = if has_reordered { reordering } else { Duration::ZERO };
+            recovery.find_lost_again(now, min_rtt, reordering);
         } else if recovery.phase == Phase::Open && recovery.duplicate_count >= DUPLICATE_THRESHOLD {
             recovery.scoreboard.lose_below((snd_una + mss).min(self.send.nxt));
         }
@@ -418,13 +422,23 @@ impl Recovery {
         }
     }
 
-    /// Retransmissions that were lost themselves: something sent later arrived, and they had the time
-    /// to (RFC 8985 section 6.2).
-    fn find_lost_again(&mut self, now: Instant, patience: Duration) {
-        let Some(highest) = self.scoreboard.highest_sacked() else { return };
+    /// Retransmissions that were lost themselves: something sent later arrived, another retransmission
+    /// or new data, and they had the time to (RFC 8985 section 6.2, steps 2 and 5).
+    fn find_lost_again(&mut self, now: Instant, round_trip: Duration, reordering: Duration) {
+        if let Some(arrived) = self.scoreboard.take_arrived()
+            && now.since(arrived.at) >= round_trip
+        {
+            // Any sooner, and it would be the first transmission that arrived after all.
+            self.arrived = Some(arrived);
+        }
         if self.scoreboard.again().is_empty() {
             return;
         }
-        self.scoreboard.lose_again(|again| highest.after(again.snd_nxt) && now >= again.sent_at + patience);
+        let (arrived, highest) = (self.arrived, self.scoreboard.highest_sacked());
+        self.scoreboard.lose_again(|again| {
+            let is_overtaken = arrived.is_some_and(|arrived| arrived.is_after(again))
+                || highest.is_some_and(|highest| highest.after(again.snd_nxt));
+            is_overtaken && now >= again.sent_at + round_trip + reordering
+        });
     }
 }

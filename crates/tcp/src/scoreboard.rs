@@ -43,6 +43,21 @@ pub(crate) struct Again {
     pub(crate) snd_nxt: SeqNumber,
 }
 
+/// When the retransmission sent last among some was sent, and where it ends: segments sent at one
+/// instant were sent in sequence (RFC 8985 section 6.2: RACK_sent_after).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct SentLast {
+    pub(crate) at: Instant,
+    pub(crate) end: SeqNumber,
+}
+
+impl SentLast {
+    /// Whether `again` was sent before this.
+    pub(crate) fn is_after(self, again: &Again) -> bool {
+        (again.sent_at, 0) < (self.at, self.end - again.range.end)
+    }
+}
+
 /// What a SACK block brought.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct SackNews {
@@ -60,11 +75,19 @@ pub(crate) struct Scoreboard {
     lost_below: SeqNumber,
     /// Up to here bytes may have been sent twice.
     again_below: SeqNumber,
+    /// Of the retransmitted ranges that arrived lately, the one sent last.
+    arrived: Option<SentLast>,
 }
 
 impl Scoreboard {
     pub(crate) const fn new(snd_una: SeqNumber) -> Self {
-        Self { sacked: Vec::new(), again: Vec::new(), lost_below: snd_una, again_below: snd_una }
+        Self {
+            sacked: Vec::new(),
+            again: Vec::new(),
+            lost_below: snd_una,
+            again_below: snd_una,
+            arrived: None,
+        }
     }
 
     /// Whether nothing is known that is not also known without a scoreboard.
@@ -123,10 +146,8 @@ impl Scoreboard {
         if let Some(first) = self.sacked.first_mut() {
             first.start = first.start.max(snd_una);
         }
-        let gone = self.again.partition_point(|again| again.range.end.at_or_before(snd_una));
-        self.again.drain(..gone);
-        if let Some(first) = self.again.first_mut() {
-            first.range.start = first.range.start.max(snd_una);
+        if let Some(first) = self.again.first().map(|again| again.range.start) {
+            self.remove_again(Range { start: first.min(snd_una), end: snd_una });
         }
         self.lost_below = self.lost_below.max(snd_una);
         self.again_below = self.again_below.max(snd_una);
@@ -136,6 +157,11 @@ impl Scoreboard {
     /// First transmissions below `edge` that did not arrive are lost.
     pub(crate) fn lose_below(&mut self, edge: SeqNumber) {
         self.lost_below = self.lost_below.max(edge);
+    }
+
+    /// The retransmitted range that arrived since this was last asked; of several, the one sent last.
+    pub(crate) fn take_arrived(&mut self) -> Option<SentLast> {
+        self.arrived.take()
     }
 
     /// Retransmissions that `is_lost` says so of are lost too. True if there was one.
@@ -214,6 +240,12 @@ impl Scoreboard {
         let last = self.again.partition_point(|again| again.range.start.before(arrived.end));
         if first >= last {
             return;
+        }
+        for again in &self.again[first..last] {
+            if !self.arrived.is_some_and(|arrived| arrived.is_after(again)) {
+                let end = again.range.end.min(arrived.end);
+                self.arrived = Some(SentLast { at: again.sent_at, end });
+            }
         }
         let head = self.again[first];
         let tail = self.again[last - 1];

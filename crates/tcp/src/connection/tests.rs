@@ -616,6 +616,21 @@ fn retransmissions_lost_as_well_are_sent_once_more() {
 }
 
 #[test]
+fn a_retransmission_overtaken_by_a_later_one_is_lost() {
+    let mut bench = Bench::established();
+    bench.connection.offer(14_600);
+    bench.poll_all();
+    bench.now += Duration::from_millis(20);
+    let mut options = sack(4381, 14_601);
+    options.sack.push(sack(1461, 2921).sack.as_slice()[0]);
+    bench.give(&TcpRepr { options, ..segment(1, 1, ACK) }, b"");
+    assert_eq!(bench.poll_all().iter().map(|out| at(out).0).collect::<Vec<_>>(), [1, 2921]);
+    bench.now += Duration::from_millis(20);
+    bench.give(&TcpRepr { options: sack(1461, 14_601), ..segment(1, 1, ACK) }, b"");
+    assert_eq!(bench.poll_all().iter().map(|out| at(out).0).collect::<Vec<_>>(), [1]);
+}
+
+#[test]
 fn overtaken_segments_are_given_time_once_reordering_was_seen() {
     let mut bench = Bench::established();
     bench.connection.offer(14_600);
