@@ -156,6 +156,7 @@ impl Connection {
             return report;
         }
         let (snd_una, snd_nxt) = (self.send.una, self.send.nxt);
+        let highest = self.recovery.as_ref().and_then(|recovery| recovery.scoreboard.highest_sacked());
         let blocks = repr.options.sack.as_slice();
         for (index, block) in blocks.iter().enumerate() {
             let within = |outer: &tidegate_wire::SackBlock| {
@@ -169,7 +170,7 @@ impl Connection {
             let range = Range { start: block.start.max(snd_una), end: block.end };
             // Blocks that are empty, or beyond what was sent, are nonsense or old.
             if range.start.before(range.end) && range.end.at_or_before(snd_nxt) && range.end.after(repr.ack) {
-                let news = self.recovery_mut().scoreboard.on_sack(range);
+                let news = self.recovery_mut().scoreboard.on_sack(range, highest);
                 self.note_overtaken(news.overtaken);
             }
         }

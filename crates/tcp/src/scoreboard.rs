@@ -115,8 +115,9 @@ impl Scoreboard {
         &self.again
     }
 
-    /// Takes a SACK block that lies within SND.UNA and SND.NXT.
-    pub(crate) fn on_sack(&mut self, block: Range) -> SackNews {
+    /// Takes a SACK block that lies within SND.UNA and SND.NXT. `highest` is what `highest_sacked` was
+    /// before the acknowledgement that holds the block.
+    pub(crate) fn on_sack(&mut self, block: Range, highest: Option<SeqNumber>) -> SackNews {
         let first = self.sacked.partition_point(|range| range.end.before(block.start));
         let last = self.sacked.partition_point(|range| range.start.at_or_before(block.end));
         if first == last && self.sacked.len() >= SACKED_COUNT_MAX {
@@ -130,7 +131,7 @@ impl Scoreboard {
         let byte_count = merged.len() - known;
         let overtaken = byte_count > 0
             && block.start.at_or_after(self.again_below)
-            && self.highest_sacked().is_some_and(|highest| block.end.before(highest));
+            && highest.is_some_and(|highest| block.end.before(highest));
         self.sacked.splice(first..last, [merged]);
         self.remove_again(merged);
         SackNews { byte_count, overtaken }

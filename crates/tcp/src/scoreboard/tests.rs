@@ -66,7 +66,7 @@ fn apply(board: &mut Scoreboard, model: &mut Model, base: SeqNumber, step: &Step
             let start = start.max(model.una);
             let before = model.count(&[Byte::Sacked]);
             model.above(start, end).fill(Byte::Sacked);
-            let news = board.on_sack(Range { start: base + start, end: base + end });
+            let news = board.on_sack(Range { start: base + start, end: base + end }, None);
             assert_eq!(news.byte_count, model.count(&[Byte::Sacked]) - before);
         }
         Step::Sack(..) => {}
@@ -136,19 +136,22 @@ fn range(start: u32, end: u32) -> Range {
 #[test]
 fn overtaking_shows_only_on_what_was_sent_once() {
     let mut board = Scoreboard::new(SeqNumber(0));
-    assert!(!board.on_sack(range(50, 60)).overtaken);
-    assert!(board.on_sack(range(20, 30)).overtaken);
+    assert!(!board.on_sack(range(50, 60), None).overtaken);
+    assert!(!board.on_sack(range(10, 12), None).overtaken, "both came in one acknowledgement");
+    let highest = board.highest_sacked();
+    assert!(board.on_sack(range(20, 30), highest).overtaken);
     board.lose_below(SeqNumber(50));
-    board.on_send_again(range(0, 20), Instant::ZERO, SeqNumber(100));
+    board.on_send_again(range(0, 10), Instant::ZERO, SeqNumber(100));
+    board.on_send_again(range(12, 20), Instant::ZERO, SeqNumber(100));
     board.on_send_again(range(30, 50), Instant::ZERO, SeqNumber(100));
-    assert!(!board.on_sack(range(30, 50)).overtaken);
+    assert!(!board.on_sack(range(30, 50), highest).overtaken);
 }
 
 #[test]
 fn a_peer_cannot_make_us_remember_without_end() {
     let mut board = Scoreboard::new(SeqNumber(0));
     for n in 0..100_000 {
-        board.on_sack(range(2 * n + 1, 2 * n + 2));
+        board.on_sack(range(2 * n + 1, 2 * n + 2), None);
     }
     assert_eq!(board.sacked_len() as usize, SACKED_COUNT_MAX);
 }
