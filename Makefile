@@ -7,10 +7,10 @@ BENCH ?=
 RUN_AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E env "PATH=$$PATH")
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test bench-web check deny deps
+.PHONY: help serve test bench-web bench-memory bench-flood bench-idle bench-bodies check deny deps
 
 help: ## Show the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 serve: ## Build and serve examples/site on a virtual NIC: curl http://10.77.0.2/
 	@scripts/deps build
@@ -25,6 +25,15 @@ bench-web: ## Compare with nginx and h2o; BENCH="--quick" for a minute's look
 	@scripts/deps bench
 	@$(CARGO) build --quiet --release --locked --package tidegate-cli --package tidegate-bench
 	@$(RUN_AS_ROOT) target/release/tidegate-bench web $(BENCH)
+
+bench-memory: ## The stack alone: our client and our server joined in memory
+bench-flood: ## A SYN flood beside a normal client
+bench-idle: ## A hundred thousand silent connections
+bench-bodies: ## Ten thousand files and one of 2 GiB, each checked by its SHA-256, also under loss
+bench-memory bench-flood bench-idle bench-bodies:
+	@scripts/deps bench
+	@$(CARGO) build --quiet --release --locked --package tidegate-cli --package tidegate-bench
+	@$(RUN_AS_ROOT) target/release/tidegate-bench $(@:bench-%=%) $(BENCH)
 
 check: ## Format, lints, licences
 	@scripts/deps build

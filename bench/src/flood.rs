@@ -126,7 +126,7 @@ fn measure(args: &Args) -> anyhow::Result<()> {
     let scratch = ScratchDir::new()?;
     scratch.write("1k.bin", vec![b'x'; 1024])?;
     let address = SocketAddr::new(bed.server().ipv4().into(), PORT);
-    let server = served::start(args.tidegate.as_deref(), &bed, &scratch, address)?;
+    let server = served::start(args.tidegate.as_deref(), &bed, &scratch, address, &[])?;
     let alone = ask_for(bed.client(), address, Duration::from_secs(args.seconds.min(10)))?;
     let before = server.resident_bytes();
     let mut generator = start_generator(args, &bed)?;

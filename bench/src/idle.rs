@@ -84,7 +84,7 @@ fn measure(args: &Args) -> anyhow::Result<()> {
     let scratch = ScratchDir::new()?;
     scratch.write("64.bin", vec![b'x'; 64])?;
     let address = SocketAddr::new(bed.server().ipv4().into(), PORT);
-    let server = served::start(args.tidegate.as_deref(), &bed, &scratch, address)?;
+    let server = served::start(args.tidegate.as_deref(), &bed, &scratch, address, &[])?;
     let before = server.resident_bytes();
     let began = Instant::now();
     let mut client = start_client(args, &bed, address)?;

@@ -5,6 +5,7 @@
 //! own client with no kernel between them.
 #![forbid(unsafe_code)]
 
+mod bodies;
 mod client;
 mod device;
 mod flood;
@@ -33,6 +34,8 @@ struct Args {
 enum Bench {
     /// Tidegate, nginx and h2o serve the same files to the same client, in turns
     Web(web::Args),
+    /// Ten thousand files and a huge one, each checked by its SHA-256, over a good wire and a bad one
+    Bodies(bodies::Args),
     /// Our client, on a device that it takes over, asks a server and says what it saw
     Client(client::Args),
     /// A SYN flood beside a normal client: what the client keeps of its rate, and the server of its memory
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
     let Args { bench } = Args::parse();
     let outcome = match bench {
         Bench::Web(args) => web::run(&args),
+        Bench::Bodies(args) => bodies::run(&args),
         Bench::Client(args) => client::run(&args),
         Bench::Flood(args) => flood::run(&args),
         Bench::Idle(args) => idle::run(&args),
