@@ -52,7 +52,8 @@ impl<S: Service> Stack<S> {
         let (mut intake, tcb) = Intake::new(&mut self.service, id, now, slot);
         let outcome = tcb.on_segment(now, config, arrival, &mut |data| intake.receive(data));
         let actions = intake.finish(&outcome, tcb.acked());
-        if outcome.drop.is_none() {
+        // A peer that is reached another way now is first heard of by what it repeats.
+        if matches!(outcome.drop, None | Some(DropReason::OutOfWindow)) {
             slot.reach = Reach::At(link);
         }
         self.settle(now, index, &outcome, actions, out);

@@ -174,3 +174,23 @@ fn a_tagged_request_gets_a_tagged_answer() {
     let answer = net.server_end.take_sent().remove(0);
     assert_eq!(answer[12..18], [0x81, 0x00, 0x00, 0x2a, 0x08, 0x00]);
 }
+
+#[test]
+fn answers_follow_a_peer_to_the_neighbour_that_it_repeats_itself_from() {
+    let mut net = Net::new(Limits::default());
+    net.client.set_neighbour(crate::cable::SERVER[0].parse().unwrap(), SERVER_MAC);
+    net.connect(0, 1, 10);
+    net.step(1);
+    let request = net.client_end.take_sent();
+    for neighbour in [[2, 0, 0, 0, 0, 9], crate::cable::CLIENT_MAC.0] {
+        for bytes in &request {
+            let mut bytes = bytes.clone();
+            bytes[6..12].copy_from_slice(&neighbour);
+            let frame = net.server_end.frame(&bytes);
+            net.server.on_frame(net.now, frame, &mut net.server_end);
+        }
+        let answer =
+            net.server_end.take_sent().pop().expect("an answer, or an acknowledgement of the repetition");
+        assert_eq!(answer[..6], neighbour);
+    }
+}
