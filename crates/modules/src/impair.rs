@@ -189,8 +189,12 @@ fn copy_of(ctx: &mut Context<'_>, frame: &Frame) -> Option<Frame> {
     Some(twin)
 }
 
+/// Bytes of a link header: damage there is found by the link's own check, so it is loss and not corruption.
+const LINK_HEADER_LEN: usize = 14;
+
 fn flip_bit(rng: &mut Rng, frame: &mut Frame) {
-    let bit = rng.below(frame.len() as u64 * 8) as usize;
+    let packet_len = frame.len().saturating_sub(LINK_HEADER_LEN);
+    let bit = LINK_HEADER_LEN * 8 + rng.below(packet_len as u64 * 8) as usize;
     if let Some(byte) = frame.data_mut().get_mut(bit / 8) {
         *byte ^= 1 << (bit % 8);
     }
