@@ -114,6 +114,7 @@ pub(crate) fn take(choice: Choice, mode: XdpMode) -> Result<Device> {
         program,
         attachment,
         netns: None,
+        _name: None,
         _placeholders: placeholders,
     })
 }

@@ -7,9 +7,10 @@
 //! The kernel of the far end has no address there and sees no frame: the program gives them all to us. A
 //! queue before each end makes veth stop whoever sends too much, as a NIC does, instead of dropping frames.
 
+use super::claim::NameClaim;
 use super::{Device, attach};
 use crate::exit::wrong_input;
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -23,7 +24,7 @@ use tidegate_wire::MacAddr;
 
 /// The far end's name, in a namespace where it is alone.
 const FAR_END: &str = "service";
-/// How long the kernel may take to remove what a killed process held.
+/// How long the kernel may take to remove what nobody holds any more.
 const REMOVAL_PATIENCE: Duration = Duration::from_secs(2);
 const POLL_PERIOD: Duration = Duration::from_millis(5);
 
@@ -100,7 +101,7 @@ impl Plan {
 pub(crate) fn create(plan: &Plan, wanted: &[SocketAddr], queue_count: u32, mode: XdpMode) -> Result<Device> {
     let listen = plan.listen(wanted)?;
     let mut host = Netlink::open()?;
-    await_removal(&mut host, &plan.name)?;
+    let name = claim(&mut host, &plan.name)?;
     refuse_taken_subnet(&mut host, plan)?;
     let netns = Netns::create()?;
     let queueing = if queue_count > 1 { Queueing::EachTransmitQueue } else { Queueing::First };
@@ -121,20 +122,44 @@ pub(crate) fn create(plan: &Plan, wanted: &[SocketAddr], queue_count: u32, mode:
         program,
         attachment,
         netns: Some(netns),
+        _name: Some(name),
         _placeholders: Vec::new(),
     })
 }
 
-/// Waits until there is no link `name`: a killed process's is removed by the kernel a moment later.
+/// Takes the name, and removes what a killed process left under it, which the kernel would do a moment later.
+fn claim(netlink: &mut Netlink, name: &str) -> Result<NameClaim> {
+    let Some(claim) = NameClaim::of(name)? else {
+        return Err(anyhow!(
+            "another running Tidegate has {name} (see it with: tidegate stats): stop that one, or choose \
+             another virtual NIC with --name {}",
+            next_name(netlink)?
+        ));
+    };
+    let links = netlink.links()?;
+    match links.iter().find(|link| link.name == name) {
+        Some(link) if link.kind.as_deref() == Some("veth") => remove(netlink, link.ifindex)?,
+        Some(_) => bail!("there is a {name} that is not Tidegate's: choose another with --name tidegate1"),
+        None => {}
+    }
+    Ok(claim)
+}
+
+/// Removes a link, unless the kernel was quicker.
+fn remove(netlink: &mut Netlink, ifindex: u32) -> Result<()> {
+    match netlink.delete_link(ifindex) {
+        Err(error) if !is_absence(&error) => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Waits until the kernel has removed the link `name`: a moment after its far end's namespace lost its last
+/// holder.
 pub(crate) fn await_removal(netlink: &mut Netlink, name: &str) -> Result<()> {
     let start = Instant::now();
     while exists(netlink, name)? {
         if start.elapsed() > REMOVAL_PATIENCE {
-            return Err(anyhow!(
-                "there is a {name} already, most likely of another running Tidegate (see it with: tidegate \
-                 stats): stop that one, or choose another virtual NIC with --name {}",
-                next_name(netlink)?
-            ));
+            bail!("the kernel still has {name}: remove it with: ip link delete {name}");
         }
         std::thread::sleep(POLL_PERIOD);
     }

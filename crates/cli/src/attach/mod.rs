@@ -11,11 +11,13 @@
 //! a namespace without a name, the placeholders are sockets: the kernel removes all of it with our last
 //! descriptor, however we end.
 
+mod claim;
 pub(crate) mod device;
 pub(crate) mod embedded;
 
 use crate::exit::wrong_input;
 use anyhow::Result;
+use claim::NameClaim;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tidegate_bpf::{AttachError, AttachMode, Attachment, Counters, ModeChoice, Tuple, Verdict, XdpProgram};
@@ -42,6 +44,7 @@ pub(crate) struct Device {
     attachment: Attachment,
     /// Where the device is, if not in the process's own namespace.
     netns: Option<Netns>,
+    _name: Option<NameClaim>,
     _placeholders: Vec<Placeholder>,
 }
 

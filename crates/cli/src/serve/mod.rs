@@ -88,6 +88,12 @@ fn attach(settings: &Settings) -> Result<Vec<Device>> {
     let mut devices = Vec::new();
     if settings.devices.is_empty() || !own.is_empty() {
         let queue_count = settings.config.workers.unwrap_or(1);
+        if queue_count > 1 {
+            tracing::warn!(
+                "several workers on a virtual NIC: a local client that retransmits may change its queue, and \
+                 with it the worker, which resets the connection"
+            );
+        }
         devices.push(embedded::create(&plan, &own, queue_count, settings.config.xdp_mode)?);
     }
     for choice in choices {

@@ -8,6 +8,7 @@
 //! ```
 
 use crate::attach::Device;
+use crate::exit::{explain, wrong_input};
 use crate::serve::settings::Settings;
 use anyhow::Result;
 use tidegate_packet::Pool;
@@ -15,6 +16,7 @@ use tidegate_port::Port;
 use tidegate_sys::cpu;
 use tidegate_sys::mem::{Mapping, PageKind};
 use tidegate_sys::xsk::{DriverMode, Umem};
+use tidegate_web::config::ZeroCopy;
 
 /// Frames up to this MTU fit a chunk of 2 KiB, with room for scratch, headroom and a VLAN tag.
 const SMALL_MTU_MAX: usize = 1600;
@@ -95,11 +97,25 @@ fn open(settings: &Settings, devices: &[Device], lanes: Vec<Lane>, worker_count:
     let umem = Umem::of_pool(&pool);
     let (mut ports, mut modes) = (Vec::<Box<dyn Port>>::new(), Vec::new());
     for lane in &lanes {
-        let port = devices[lane.device].open_queue(lane.queue, &mut pool, &umem, &settings.xsk())?;
+        let device = &devices[lane.device];
+        let port = device.open_queue(lane.queue, &mut pool, &umem, &settings.xsk());
+        let port = port.map_err(|error| in_flags(settings, device, error))?;
         modes.push(port.mode());
         ports.push(Box::new(port));
     }
     Ok(Seat { pool, ports, lanes, modes, pages })
+}
+
+/// The error in terms of what was typed.
+fn in_flags(settings: &Settings, device: &Device, error: anyhow::Error) -> anyhow::Error {
+    match settings.config.zero_copy {
+        ZeroCopy::Require => wrong_input(format!(
+            "zero-copy is required of {}: {}; --zero-copy auto serves without it",
+            device.name,
+            explain(&error)
+        )),
+        _ => error,
+    }
 }
 
 /// A worker's share of the memory for frames.

@@ -25,6 +25,7 @@ fn flags() {
         (&["web", "--root", root, "--name", "eth7"], "tidegate0"),
         (&["web", "--root", root, "--impair", "los=1%"], "loss=1%"),
         (&["web", "--root", root, "--user", "no-such-user"], "no-such-user"),
+        (&["web", "--root", root, "--zero-copy", "on"], "--zero-copy auto"),
         (&["web", "--rot", root], "--root"),
         (&["serve"], "see tidegate --help"),
         (&[], "type one of"),
