@@ -8,8 +8,11 @@
 //! Everything that needs root is in the first line; everything that runs code on bytes from the network is
 //! after the second begins.
 
+mod banner;
+mod devices;
 mod drain;
 mod graph;
+mod reload;
 mod seat;
 mod settings;
 mod site;
@@ -18,17 +21,16 @@ mod worker;
 pub(crate) use settings::check;
 
 use crate::args::WebArgs;
-use crate::attach::{self, Device, device, embedded};
+use crate::attach::{self, Device};
 use crate::privileges::{self, Needs};
 use crate::signals::{self, Event};
 use crate::stats::{Collector, Endpoint, Listener};
 use crate::supervisor;
 use anyhow::Result;
 use crossbeam_channel::Receiver;
-use seat::Seat;
 use settings::Settings;
 use std::io::Write;
-use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use worker::Workers;
 
@@ -36,7 +38,7 @@ use worker::Workers;
 pub(crate) fn web(args: &WebArgs) -> Result<()> {
     let settings = Settings::of(args)?;
     crate::logs::start(settings.config.process.log_format);
-    let devices = Arc::new(attach(&settings)?);
+    let devices = Arc::new(devices::attach_all(&settings)?);
     let outcome = serve(&settings, &devices);
     outcome.and(attach::leave(devices))
 }
@@ -48,7 +50,7 @@ fn serve(settings: &Settings, devices: &Arc<Vec<Device>>) -> Result<()> {
     let source = site::Source::prepare(settings)?;
     drop_rights(settings)?;
     let (sender, events) = signals::events()?;
-    let banner = banner(settings, devices, &seats);
+    let banner = banner::banner(settings, devices, &seats);
     let mut site = source.open(settings)?;
     let workers = worker::start_all(settings, devices, seats, &site, &sender)?;
     let collector = Arc::new(Collector::new(banner.clone(), devices, site.library(), workers.asked()));
@@ -75,82 +77,25 @@ fn announce(banner: &str) {
     supervisor::tell(supervisor::READY);
 }
 
-/// The virtual NIC, the host's NICs, or both.
-fn attach(settings: &Settings) -> Result<Vec<Device>> {
-    let listen = settings.listen();
-    let plan = embedded::Plan::of_name(&settings.config.name)?;
-    let (own, others): (Vec<SocketAddr>, Vec<SocketAddr>) = if settings.devices.is_empty() {
-        (listen, Vec::new())
-    } else {
-        listen.into_iter().partition(|address| plan.has(address.ip()))
-    };
-    let choices = device::choose(&settings.devices, &others)?;
-    let mut devices = Vec::new();
-    if settings.devices.is_empty() || !own.is_empty() {
-        let queue_count = settings.config.workers.unwrap_or(1);
-        if queue_count > 1 {
-            tracing::warn!(
-                "several workers on a virtual NIC: a local client that retransmits may change its queue, and \
-                 with it the worker, which resets the connection"
-            );
-        }
-        devices.push(embedded::create(&plan, &own, queue_count, settings.config.xdp_mode)?);
-    }
-    for choice in choices {
-        devices.push(device::take(choice, settings.config.xdp_mode)?);
-    }
-    Ok(devices)
-}
-
-/// `serving DIR on URL and URL (driver mode, copy, 1 worker, huge pages)`.
-fn banner(settings: &Settings, devices: &[Device], seats: &[Seat]) -> String {
-    let urls: Vec<String> = devices.iter().flat_map(|device| &device.listen).map(url).collect();
-    let mut facts: Vec<String> = devices.iter().map(|device| format!("{} mode", device.mode())).collect();
-    facts.extend(seats.iter().flat_map(Seat::facts));
-    facts.push(match seats.len() {
-        1 => "1 worker".into(),
-        count => format!("{count} workers"),
-    });
-    let facts = each_once(facts);
-    format!("serving {} on {} ({})", settings.config.root.display(), urls.join(" and "), facts.join(", "))
-}
-
-/// The words in order, without repetition.
-fn each_once(words: Vec<String>) -> Vec<String> {
-    let mut once = Vec::new();
-    for word in words {
-        if !once.contains(&word) {
-            once.push(word);
-        }
-    }
-    once
-}
-
-fn url(address: &SocketAddr) -> String {
-    match (address.port(), address) {
-        (80, SocketAddr::V4(v4)) => format!("http://{}/", v4.ip()),
-        (80, SocketAddr::V6(v6)) => format!("http://[{}]/", v6.ip()),
-        _ => format!("http://{address}/"),
-    }
-}
-
 fn drop_rights(settings: &Settings) -> Result<()> {
-    if !settings.config.process.sandbox {
+    let process = &settings.config.process;
+    if !process.sandbox {
         tracing::warn!("all rights are kept (--no-sandbox)");
         return Ok(());
     }
-    let log = settings.config.access_log.path.as_deref();
-    let log_directory =
-        log.map(|log| log.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(".".as_ref()));
-    let mut needs = Needs { user: settings.config.process.user.clone(), ..Needs::default() };
+    let directory_of = |file: &PathBuf| match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    let mut needs = Needs { user: process.user.clone(), ..Needs::default() };
     needs.readable.push(settings.config.root.clone());
-    needs.readable.extend(settings.file.clone());
+    // Its directory, because a changed file is often another one of the same name.
+    needs.readable.extend(settings.file.as_ref().map(directory_of));
     // The counters of the XDP program are one for each processor.
     needs.readable.push("/sys/devices/system/cpu".into());
-    needs.writable.extend(log_directory.map(Into::into));
+    needs.writable.extend(settings.config.access_log.path.as_ref().map(directory_of));
     needs.writable.push(crate::stats::DIRECTORY.into());
-    let in_force = privileges::drop_to(&needs)?;
-    tracing::info!("rights dropped: {in_force}");
+    tracing::info!("rights dropped: {}", privileges::drop_to(&needs)?);
     Ok(())
 }
 
@@ -164,27 +109,9 @@ fn await_end(
     for event in events {
         match event {
             Event::Terminate => return Ok(()),
-            Event::Reload => report_reload(reload(&mut settings, site, workers)),
+            Event::Reload => reload::reload(&mut settings, site, workers),
             Event::WorkerEnded(number) => anyhow::bail!("worker {number} ended by itself: see the log above"),
         }
     }
     Ok(())
-}
-
-/// Opens the log anew, looks at all files again, and takes over a configuration that has changed; true if
-/// that asks for more than a running service can take.
-fn reload(settings: &mut Settings, site: &mut site::Opened, workers: &Workers) -> Result<bool> {
-    site.refresh();
-    let needs_restart = settings.reread()?;
-    let shared = site.reconfigure(&settings.config)?;
-    workers.each_stack(move |stack| stack.stack_mut().service_mut().set_shared(Arc::clone(&shared)));
-    Ok(needs_restart)
-}
-
-fn report_reload(outcome: Result<bool>) {
-    match outcome {
-        Ok(false) => tracing::info!("reloaded: access log, files, limits, timeouts, names, error pages"),
-        Ok(true) => tracing::warn!("reloaded, but other settings have changed too: those need a restart"),
-        Err(error) => tracing::error!("the old configuration stays: {}", crate::exit::explain(&error)),
-    }
 }

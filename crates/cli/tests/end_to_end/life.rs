@@ -87,7 +87,12 @@ fn a_reload_takes_a_right_configuration_and_refuses_a_broken_one() {
     let (machine, site) = (lone_machine(), Site::new());
     site.write("start.html", b"the other page");
     let file = tempfile("toml");
-    let configure = |text: &str| std::fs::write(&file, text).expect("written");
+    // As editors and deployments do it: another file takes the name.
+    let next = tempfile("next");
+    let configure = |text: &str| {
+        std::fs::write(&next, text).expect("written");
+        std::fs::rename(&next, &file).expect("replaced");
+    };
     let root = format!("root = \"{}\"\n", site.root());
     configure(&root);
     let service = Service::start(&machine, &["--config", file.to_str().expect("a path in ASCII")]);
