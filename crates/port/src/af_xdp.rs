@@ -49,8 +49,8 @@ pub struct AfXdpPort {
     counters: PortCounters,
 }
 
-/// Bytes of an Ethernet header.
-const ETHERNET_LEN: usize = 14;
+/// Bytes of an Ethernet header with one VLAN tag.
+const LINK_HEADER_LEN: usize = 18;
 
 /// The part of a pool that one port may keep ready for receiving.
 const FILL_SHARE: usize = 4;
@@ -72,7 +72,7 @@ impl AfXdpPort {
         let share = (pool.chunk_count() / FILL_SHARE).max(1) as u32;
         let mut port = AfXdpPort {
             socket,
-            frame_len_max: (mtu + ETHERNET_LEN).min(umem.frame_len_max() as usize),
+            frame_len_max: (mtu + LINK_HEADER_LEN).min(umem.frame_len_max() as usize),
             fill_level: config.fill_size.min(share),
             filled: 0,
             unsent: false,

@@ -109,6 +109,8 @@ pub struct Stack<S: Service> {
     pub(crate) due: Vec<u32>,
     pub(crate) isn: IsnSource,
     pub(crate) cookies: CookieJar,
+    /// Until when an acknowledgement may be that of a cookie.
+    pub(crate) cookies_out_until: Instant,
     pub(crate) rng: Rng,
     pub(crate) drops: DropCounters,
     pub(crate) counters: StackCounters,
@@ -140,6 +142,7 @@ impl<S: Service> Stack<S> {
             due: Vec::new(),
             isn: IsnSource::new(secrets.isn),
             cookies: CookieJar::new(secrets.cookie),
+            cookies_out_until: Instant::ZERO,
             rng: Rng::new(secrets.flow),
             drops: DropCounters::new(),
             counters: StackCounters::default(),

@@ -9,9 +9,12 @@ use crate::service::{Actions, Conn, ConnId, Service};
 use crate::stack::{Stack, drop_reason};
 use crate::table::{Reach, Slot};
 use crate::time_wait;
-use tidegate_base::{DropReason, Instant, SeqNumber};
+use tidegate_base::{DropReason, Duration, Instant, SeqNumber};
 use tidegate_tcp::{Arrival, Closed, Connection, Outcome, TimeWaitVerdict, reset};
 use tidegate_wire::{FlowAddr, IpRepr, TcpFlags, TcpPacket, TcpRepr, ipv4, tcp};
+
+/// How long after the last cookie a peer may still come back with one.
+const COOKIE_LIFE: Duration = Duration::from_secs(128);
 
 impl<S: Service> Stack<S> {
     #[inline]
@@ -52,6 +55,11 @@ impl<S: Service> Stack<S> {
         let (mut intake, tcb) = Intake::new(&mut self.service, id, now, slot);
         let outcome = tcb.on_segment(now, config, arrival, &mut |data| intake.receive(data));
         let actions = intake.finish(&outcome, tcb.acked());
+        // The end of what the peer had to say, and no answer: it may be holding back the rest.
+        let received_len = arrival.payload.len();
+        if actions.taken > 0 && actions.offered == 0 && received_len < usize::from(config.mss) / 2 {
+            tcb.acknowledge();
+        }
         // A peer that is reached another way now is first heard of by what it repeats.
         if matches!(outcome.drop, None | Some(DropReason::OutOfWindow)) {
             slot.reach = Reach::At(link);
@@ -128,6 +136,7 @@ impl<S: Service> Stack<S> {
             let answer = self.cookies.syn_ack(now, config, &key, arrival.repr);
             let answer = answer.ok_or(DropReason::ConnectionLimit)?;
             self.counters.cookie_sent_count += 1;
+            self.cookies_out_until = now + COOKIE_LIFE;
             return self.send_bare(link, &host::answer_to(ip), &answer, out);
         }
         let tcb = Connection::accept(now, config, arrival.repr, isn);
@@ -152,7 +161,11 @@ impl<S: Service> Stack<S> {
         let profile = self.listeners[listener].profile;
         let config = &self.profiles[usize::from(profile)][family(key.remote)];
         let Some(options) = self.cookies.check(now, config, &key, arrival.repr) else {
-            self.send_reset(link, ip, arrival, out);
+            // The acknowledgement that proves a cookie may be lost and data come first: a reset would end
+            // an honest peer's attempt, silence has it repeat what proves it.
+            if now >= self.cookies_out_until {
+                self.send_reset(link, ip, arrival, out);
+            }
             return Err(DropReason::BadCookie);
         };
         if self.table.len() >= self.limits.connection_count_max {

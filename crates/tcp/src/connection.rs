@@ -212,6 +212,12 @@ impl Connection {
         }
     }
 
+    /// Acknowledges at once what was received, for there will be nothing to ride on: a peer that holds back
+    /// the rest of its request until then (Nagle's algorithm) would wait out the delay.
+    pub fn acknowledge(&mut self) {
+        self.receive.acks_owed = self.receive.acks_owed.max(1);
+    }
+
     /// No more bytes will be offered: a FIN follows the last. The peer may go on sending.
     pub fn close(&mut self) {
         self.flags.set(Flags::CLOSE);

@@ -28,6 +28,7 @@ pub struct State {
     len: u64,
     received: u64,
     partial: Vec<u8>,
+    owes_half: bool,
 }
 
 impl State {
@@ -39,6 +40,8 @@ impl State {
 /// What a connection sends: a request or an answer.
 pub enum Message {
     Request(u64),
+    /// A request's first or second four bytes.
+    Half(u64, usize),
     Answer(Answer),
 }
 
@@ -49,11 +52,21 @@ pub struct Peer {
     pub closed: Vec<Closed>,
     pub lies: bool,
     pub woken: u32,
+    /// Writes a request in two pieces, the second when the first is acknowledged.
+    pub halves_requests: bool,
 }
 
 impl Peer {
     pub fn new(side: Side) -> Self {
-        Self { side, refuse: false, answered: 0, closed: Vec::new(), lies: false, woken: 0 }
+        Self {
+            side,
+            refuse: false,
+            answered: 0,
+            closed: Vec::new(),
+            lies: false,
+            woken: 0,
+            halves_requests: false,
+        }
     }
 
     fn on_request_bytes(&mut self, conn: &mut Conn<'_, Self>, data: &[u8]) {
@@ -84,7 +97,12 @@ impl Peer {
         match conn.state().requests_left.checked_sub(1) {
             Some(left) => {
                 conn.state().requests_left = left;
-                conn.write(Message::Request(len));
+                if self.halves_requests {
+                    conn.write(Message::Half(len, 0));
+                } else {
+                    conn.write(Message::Request(len));
+                }
+                conn.state().owes_half = self.halves_requests;
             }
             None => conn.close(),
         }
@@ -112,6 +130,13 @@ impl Service for Peer {
         }
     }
 
+    fn on_sent(&mut self, conn: &mut Conn<'_, Self>) {
+        if std::mem::take(&mut conn.state().owes_half) {
+            let len = conn.state().len;
+            conn.write(Message::Half(len, 1));
+        }
+    }
+
     fn on_wake(&mut self, conn: &mut Conn<'_, Self>) {
         self.woken += 1;
         conn.close();
@@ -124,6 +149,7 @@ impl Service for Peer {
     fn response_len(message: &Message) -> u64 {
         match message {
             Message::Request(_) => 8,
+            Message::Half(..) => 4,
             Message::Answer(answer) => answer.len,
         }
     }
@@ -146,6 +172,9 @@ impl Service for Peer {
         let mut frame = pool.alloc().ok_or(FetchError::NoFrame)?;
         let bytes: Vec<u8> = match message {
             Message::Request(len_wanted) => len_wanted.to_be_bytes()[offset as usize..][..len].to_vec(),
+            Message::Half(len_wanted, which) => {
+                len_wanted.to_be_bytes()[which * 4 + offset as usize..][..len].to_vec()
+            }
             Message::Answer(_) => (offset..offset + len as u64).map(pattern).collect(),
         };
         assert!(frame.extend(&bytes));

@@ -194,3 +194,14 @@ fn answers_follow_a_peer_to_the_neighbour_that_it_repeats_itself_from() {
         assert_eq!(answer[..6], neighbour);
     }
 }
+
+#[test]
+fn half_a_request_is_acknowledged_at_once() {
+    let mut net = Net::new(Limits::default());
+    net.client.service_mut().halves_requests = true;
+    net.connect(0, 20, 64);
+    // Twenty requests in two pieces, the second held back until the first is acknowledged: 40 ms each if
+    // the acknowledgement waited for an answer to ride on.
+    net.run_until_closed(200);
+    assert_eq!(net.client.service().answered, 20);
+}
