@@ -142,8 +142,8 @@ fn full_sized_frames_cross_and_larger_ones_are_counted() {
     beside_veth(1, |a, b| {
         let config = XskConfig::default();
         let (mut near, mut far) = (End::open(a, &config, 512), End::open(b, &config, 512));
-        assert_eq!(near.port.frame_len_max(), 1514);
-        round_trips(&mut near, &mut far, 300, 1514);
+        assert_eq!(near.port.frame_len_max(), 1518);
+        round_trips(&mut near, &mut far, 300, 1518);
         let mut batch = Batch::new();
         batch.push(numbered(&mut near.pool, 0, 1515)).unwrap();
         near.send(&mut batch);
@@ -304,7 +304,7 @@ fn the_kernel_answers_arp_over_tap() {
 
 /// Asks the kernel who has 10.0.0.1, which it answers.
 fn arp_over_tap() {
-    let mut port = TapPort::new(Tap::open("tap0").unwrap(), 1514);
+    let mut port = TapPort::new(Tap::open("tap0").unwrap(), 1518);
     let mut netlink = Netlink::open().unwrap();
     let ifindex = netlink.link("tap0").unwrap().ifindex;
     netlink.set_up(ifindex, true).unwrap();

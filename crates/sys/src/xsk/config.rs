@@ -67,7 +67,7 @@ impl Default for XskConfig {
             busy_poll: None,
             rx_size: 2048,
             tx_size: 2048,
-            fill_size: 4096,
+            fill_size: 512,
             completion_size: 2048,
         }
     }
