@@ -112,7 +112,9 @@ impl End {
         let mut netlink = Netlink::open_in(&self.netns)?;
         let ifindex = netlink.link(self.device())?.ifindex;
         netlink.set_mtu(ifindex, layout.mtu)?;
-        netlink.set_queueing(ifindex, layout.queueing())?;
+        if layout.stops_senders && layout.queue_count == 1 {
+            netlink.put_queue_before(ifindex)?;
+        }
         netlink.set_up(ifindex, true)?;
         for (ip, prefix_len) in self.side.addresses() {
             netlink.add_address(ifindex, Address { ip, prefix_len })?;

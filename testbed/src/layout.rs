@@ -2,8 +2,6 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use tidegate_sys::netlink::Queueing;
-
 /// One of the two hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
@@ -77,6 +75,8 @@ pub struct Layout {
     pub queue_count: u32,
     /// The largest packet, without the link header.
     pub mtu: u32,
+    /// A full ring stops its sender, as a wire's does, instead of losing frames. For one queue only.
+    pub stops_senders: bool,
     /// Where the client's programs and receive threads run; anywhere if absent.
     pub client_cpu: Option<usize>,
     /// The same of the server.
@@ -86,11 +86,7 @@ pub struct Layout {
 impl Layout {
     /// Nothing pinned, for tests that run side by side on whatever processors there are.
     pub fn unpinned() -> Layout {
-        Layout { client_cpu: None, server_cpu: None, ..Layout::default() }
-    }
-
-    pub(crate) fn queueing(&self) -> Queueing {
-        if self.queue_count > 1 { Queueing::EachTransmitQueue } else { Queueing::First }
+        Layout { stops_senders: false, client_cpu: None, server_cpu: None, ..Layout::default() }
     }
 
     pub(crate) fn cpu(&self, side: Side) -> Option<usize> {
@@ -108,6 +104,7 @@ impl Default for Layout {
             segmentation: Segmentation::Wire,
             queue_count: 1,
             mtu: 1500,
+            stops_senders: true,
             client_cpu: Some(0),
             server_cpu: Some(1),
         }

@@ -19,6 +19,7 @@ mod context;
 mod environment;
 mod graph;
 mod module;
+mod pace;
 mod patience;
 mod worker;
 

@@ -158,8 +158,10 @@ impl Environment for Asleep {
 #[test]
 fn an_idle_worker_sleeps_and_a_command_stops_it() {
     let (control, commands) = control(|| {});
-    let config =
-        WorkerConfig { idle: Idle::Adaptive { spin: tidegate_base::Duration::ZERO }, ..Default::default() };
+    let config = WorkerConfig {
+        idle: Idle::Adaptive { spin: tidegate_base::Duration::ZERO, rest: tidegate_base::Duration::ZERO },
+        ..Default::default()
+    };
     let mut worker = Worker::new(config, pool(), Vec::new(), Graph::new(), commands);
     let mut env = Asleep { sleeps: 0, control };
     worker.run(&mut env);

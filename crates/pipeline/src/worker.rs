@@ -12,6 +12,7 @@
 use crate::context::{Context, Queue};
 use crate::graph::{Graph, Node};
 use crate::module::Module;
+use crate::pace::Pace;
 use crate::patience::Patience;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::any::Any;
@@ -39,7 +40,16 @@ pub enum Idle {
     Adaptive {
         /// How long to look before sleeping, at most.
         spin: Duration,
+        /// Under load, how long frames may gather before the next look, at most: fewer, larger batches for
+        /// a little latency, as a NIC's interrupt moderation has it. Zero: never.
+        rest: Duration,
     },
+}
+
+impl Idle {
+    /// Looks for at most 20 us, rests for at most 50.
+    pub const ADAPTIVE: Self =
+        Self::Adaptive { spin: Duration::from_micros(20), rest: Duration::from_micros(50) };
 }
 
 /// How a worker runs.
@@ -55,11 +65,7 @@ pub struct WorkerConfig {
 
 impl Default for WorkerConfig {
     fn default() -> Self {
-        Self {
-            stopwatch: None,
-            batch_len: BATCH_LEN_MAX,
-            idle: Idle::Adaptive { spin: Duration::from_micros(20) },
-        }
+        Self { stopwatch: None, batch_len: BATCH_LEN_MAX, idle: Idle::ADAPTIVE }
     }
 }
 
@@ -209,20 +215,29 @@ impl Worker {
 
     /// Runs until [`Worker::stop`].
     pub fn run(&mut self, env: &mut impl Environment) {
-        let mut patience = match self.config.idle {
-            Idle::Poll => None,
-            Idle::Adaptive { spin } => Some(Patience::new(spin)),
-        };
+        let Idle::Adaptive { spin, rest } = self.config.idle else { return self.run_polling(env) };
+        let (mut patience, mut pace) = (Patience::new(spin), Pace::new(rest));
         while !self.stopping {
             let now = env.now();
-            let found_work = self.round(now) > 0;
-            let Some(patience) = &mut patience else { continue };
-            if found_work {
+            let work = self.round(now);
+            if work > 0 {
                 patience.on_work(now);
+                pace.on_work(work);
             } else if patience.is_over(now) {
-                self.sleep(env);
-                patience.on_woken(env.now());
+                match pace.rest_until(now) {
+                    Some(until) => env.sleep(&[], Some(until)),
+                    None => self.sleep(env),
+                }
+                let woken = env.now();
+                patience.on_woken(woken);
+                pace.on_woken(woken);
             }
+        }
+    }
+
+    fn run_polling(&mut self, env: &mut impl Environment) {
+        while !self.stopping {
+            self.round(env.now());
         }
     }
 

@@ -145,7 +145,7 @@ fn full_sized_frames_cross_and_larger_ones_are_counted() {
         assert_eq!(near.port.frame_len_max(), 1518);
         round_trips(&mut near, &mut far, 300, 1518);
         let mut batch = Batch::new();
-        batch.push(numbered(&mut near.pool, 0, 1515)).unwrap();
+        batch.push(numbered(&mut near.pool, 0, 1519)).unwrap();
         near.send(&mut batch);
         assert_eq!(near.port.counters().tx_drop_count, 1);
     });

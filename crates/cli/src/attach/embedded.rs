@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use tidegate_bpf::{LoadOptions, XdpProgram};
 use tidegate_stack::{Interface, Ownership};
 use tidegate_sys::ethtool::{Ethtool, Offload};
-use tidegate_sys::netlink::{Address, LinkInfo, MacAddress, Netlink, NetlinkError, Queueing, VethEnd};
+use tidegate_sys::netlink::{Address, LinkInfo, MacAddress, Netlink, NetlinkError, VethEnd};
 use tidegate_sys::netns::Netns;
 use tidegate_web::config::XdpMode;
 use tidegate_wire::MacAddr;
@@ -104,11 +104,10 @@ pub(crate) fn create(plan: &Plan, wanted: &[SocketAddr], queue_count: u32, mode:
     let name = claim(&mut host, &plan.name)?;
     refuse_taken_subnet(&mut host, plan)?;
     let netns = Netns::create()?;
-    let queueing = if queue_count > 1 { Queueing::EachTransmitQueue } else { Queueing::First };
     create_pair(&mut host, plan, &netns, queue_count)?;
-    raise_host_end(&mut host, plan, queueing)?;
+    raise_host_end(&mut host, plan)?;
     let (far, program, attachment) = netns.run(|| -> Result<_> {
-        let far = raise_far_end(queueing)?;
+        let far = raise_far_end()?;
         let program = XdpProgram::load(&LoadOptions { queue_count_max: queue_count, ..Default::default() })?;
         let attachment = attach(&program, far.ifindex, &plan.name, mode)?;
         Ok((far, program, attachment))
@@ -219,14 +218,13 @@ fn create_pair(netlink: &mut Netlink, plan: &Plan, netns: &Netns, queue_count: u
 
 /// Addresses, and frames as they would be on a wire: cut to size, with their checksums, and merged where
 /// they arrive.
-fn raise_host_end(netlink: &mut Netlink, plan: &Plan, queueing: Queueing) -> Result<()> {
+fn raise_host_end(netlink: &mut Netlink, plan: &Plan) -> Result<()> {
     let near = netlink.link(&plan.name)?.ifindex;
     let offloads = Ethtool::open(&plan.name)?;
     for offload in [Offload::TcpSegmentation, Offload::GenericSegmentation, Offload::TxChecksum] {
         offloads.set(offload, false)?;
     }
     offloads.set(Offload::GenericReceive, true)?;
-    netlink.set_queueing(near, queueing)?;
     for address in plan.prefixes(1) {
         netlink.add_address(near, address)?;
     }
@@ -234,10 +232,9 @@ fn raise_host_end(netlink: &mut Netlink, plan: &Plan, queueing: Queueing) -> Res
 }
 
 /// Raises the far end, on a thread that is in its namespace.
-fn raise_far_end(queueing: Queueing) -> Result<LinkInfo> {
+fn raise_far_end() -> Result<LinkInfo> {
     let mut netlink = Netlink::open()?;
     let far = netlink.link(FAR_END)?;
-    netlink.set_queueing(far.ifindex, queueing)?;
     netlink.disable_ipv6_address_generation(far.ifindex)?;
     netlink.set_up(far.ifindex, true)?;
     Ok(far)

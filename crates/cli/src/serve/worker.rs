@@ -19,8 +19,6 @@ use tidegate_stack::{Limits, Secrets, Stack, TcpConfig};
 use tidegate_sys::{clock, cpu, event, random};
 use tidegate_web::{Site, config};
 
-/// How long a worker looks for frames before it sleeps.
-const SPIN: Duration = Duration::from_micros(50);
 /// How much later than a timer's time the kernel may wake a worker.
 const TIMER_SLACK: Duration = Duration::from_micros(1);
 
@@ -139,7 +137,7 @@ fn port_name(devices: &[Device], lane: Lane) -> String {
 fn worker_config(settings: &Settings) -> WorkerConfig {
     let idle = match settings.config.idle {
         config::Idle::Poll => Idle::Poll,
-        config::Idle::Adaptive => Idle::Adaptive { spin: SPIN },
+        config::Idle::Adaptive => Idle::ADAPTIVE,
     };
     WorkerConfig { batch_len: settings.config.batch as usize, idle, ..WorkerConfig::default() }
 }

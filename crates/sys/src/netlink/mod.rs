@@ -15,7 +15,6 @@ pub use address::{Address, AddressInfo};
 pub use link::{LinkFlags, LinkInfo, MacAddress, VethEnd};
 pub use neighbour::Neighbour;
 pub use netdev::{NapiInstance, napi_instances};
-pub use queueing::Queueing;
 pub use route::{Prefix, Route};
 
 use std::io;

@@ -1,4 +1,4 @@
-//! Queueing disciplines at a link's way out: RTM_NEWQDISC. Only the choice of one, without parameters.
+//! A queue at a link's way out: RTM_NEWQDISC.
 
 use super::message::Request;
 use super::{Netlink, NetlinkError, REPLACE};
@@ -8,27 +8,17 @@ const TC_H_ROOT: u32 = u32::MAX;
 /// linux/rtnetlink.h.
 const TCA_KIND: u16 = 1;
 
-/// What holds a packet that a link cannot send yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Queueing {
-    /// One queue, first in, first out: for a link with one transmit queue.
-    First,
-    /// One such queue for each transmit queue.
-    EachTransmitQueue,
-}
-
 impl Netlink {
-    /// Puts a queue before a link.
+    /// Puts one queue, first in, first out, before a link with one transmit queue.
     ///
     /// A veth has none of its own: when its ring of 256 frames is full it drops what it is given. With a queue
-    /// it stops its senders instead, those on AF_XDP too, as other NICs do. Source: tc(8), drivers/net/veth.c.
-    pub fn set_queueing(&mut self, ifindex: u32, queueing: Queueing) -> Result<(), NetlinkError> {
-        let kind = match queueing {
-            Queueing::First => "pfifo_fast",
-            Queueing::EachTransmitQueue => "mq",
-        };
-        let request = Request::new(libc::RTM_NEWQDISC, REPLACE, &root_of(ifindex)).text(TCA_KIND, kind);
-        self.change(format!("put the queue {kind} before link {ifindex}"), request)
+    /// it stops its senders instead, those on AF_XDP too, as other NICs do. On Linux 6.18 a veth with several
+    /// transmit queues was seen to stop one for good, so this is for measurements, not for service. Source:
+    /// tc(8), drivers/net/veth.c.
+    pub fn put_queue_before(&mut self, ifindex: u32) -> Result<(), NetlinkError> {
+        let request =
+            Request::new(libc::RTM_NEWQDISC, REPLACE, &root_of(ifindex)).text(TCA_KIND, "pfifo_fast");
+        self.change(format!("put a queue before link {ifindex}"), request)
     }
 }
 
