@@ -4,6 +4,7 @@ use std::fs;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Output};
+use std::time::Duration;
 
 use tidegate_sys::ethtool::{Ethtool, Offload};
 use tidegate_sys::netlink::{Address, Netlink};
@@ -86,6 +87,11 @@ impl End {
     /// Pins the receive threads again: a program that loads XDP, or stops, may have made new ones.
     pub fn settle(&self) -> Result<(), TestbedError> {
         self.thread_receiving()
+    }
+
+    /// Lets receive rounds gather frames: see [`napi::set_deferral`].
+    pub fn defer_interrupts(&self, round_count: u32, flush: Duration) -> Result<(), TestbedError> {
+        Ok(self.netns.run(|| napi::set_deferral(self.device(), round_count, flush.into()))??)
     }
 
     /// Sets one of the namespace's own parameters below `/proc/sys/net`, such as `ipv4/ip_local_port_range`.

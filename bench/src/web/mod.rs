@@ -18,6 +18,7 @@ mod turn;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use tidegate_testbed::{Layout, Testbed};
@@ -57,6 +58,9 @@ pub(crate) struct Args {
     /// Requests under way at a time
     #[arg(long, default_value_t = 64, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     concurrency: u32,
+    /// Leave the interrupts of the server's device as the kernel has them, not deferred
+    #[arg(long)]
+    no_defer: bool,
     /// The program that asks
     #[arg(long, value_enum, default_value_t = ClientKind::Wrk)]
     client: ClientKind,
@@ -90,7 +94,7 @@ fn measure(plan: &Plan, binaries: &server::Binaries, content: &Content) -> anyho
     for cut in &plan.cuts {
         let bed = Testbed::new(&Layout { segmentation: cut.segmentation(), ..Layout::default() })
             .context("make the testbed (CPU 0 and CPU 1 are needed)")?;
-        prepare(&bed)?;
+        prepare(&bed, plan.is_deferred)?;
         for run in 0..plan.runs {
             for &server in &plan.servers {
                 let turn = Turn { plan, binaries, content, bed: &bed, cut: *cut, run, server };
@@ -101,8 +105,14 @@ fn measure(plan: &Plan, binaries: &server::Binaries, content: &Content) -> anyho
     Ok(samples)
 }
 
-/// Room for many connections that end at once; the same for every server.
-fn prepare(bed: &Testbed) -> anyhow::Result<()> {
+/// Rounds without frames before the server's device asks for interrupts again, and how soon it looks again.
+const DEFERRAL: (u32, Duration) = (100, Duration::from_micros(100));
+
+/// Room for many connections that end at once, and interrupts deferred; the same for every server.
+fn prepare(bed: &Testbed, is_deferred: bool) -> anyhow::Result<()> {
+    if is_deferred {
+        bed.server().defer_interrupts(DEFERRAL.0, DEFERRAL.1)?;
+    }
     bed.client().set_parameter("ipv4/ip_local_port_range", "1024 65535")?;
     bed.client().set_parameter("ipv4/tcp_tw_reuse", "1")?;
     bed.server().set_parameter("core/somaxconn", "16384")?;

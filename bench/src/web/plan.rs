@@ -76,6 +76,8 @@ pub(crate) struct Plan {
     pub(crate) seconds: u32,
     pub(crate) concurrency: u32,
     pub(crate) client: ClientKind,
+    /// The interrupts of the server's device are deferred.
+    pub(crate) is_deferred: bool,
     pub(crate) out: PathBuf,
     cells: Vec<Cell>,
 }
@@ -102,6 +104,7 @@ impl Plan {
             seconds: args.seconds.unwrap_or(if quick { 1 } else { 2 }),
             concurrency: args.concurrency,
             client: args.client,
+            is_deferred: !args.no_defer,
             out: args
                 .out
                 .clone()

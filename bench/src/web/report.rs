@@ -85,7 +85,8 @@ impl Report {
             machine.line()
         );
         text.push_str(
-            "CPU: everything that ran on CPU 1; own: the server's threads and its receive thread.\n",
+            "Receive threads pinned beside their side; interrupts of the server's device deferred by 100 us \
+             (unless --no-defer): the same for every server.\nCPU: everything that ran on CPU 1; own: the server's threads and its receive thread.\n",
         );
         if self.medians.iter().any(Median::is_disturbed) {
             text.push_str("(!) over 5 % of CPU 1 went to others: this machine was not quiet.\n");

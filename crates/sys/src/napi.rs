@@ -9,6 +9,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use tidegate_base::Duration;
+
 use crate::cpu;
 use crate::netlink;
 use crate::netns::on_own_thread;
@@ -50,8 +52,20 @@ fn failed(attempted: &'static str, device: &str) -> impl FnOnce(io::Error) -> Na
 pub fn set_threaded(device: &str, threaded: bool) -> Result<(), NapiError> {
     let value = if threaded { "1" } else { "0" };
     // A new thread is in the namespaces of the thread that makes it.
-    let written = on_own_thread(|| write_attribute(device, "threaded", value));
+    let written = on_own_thread(|| write_attributes(device, &[("threaded", value)]));
     written.map_err(failed("set threaded NAPI", device))
+}
+
+/// Has the driver of `device`, in the calling thread's network namespace, let up to `round_count` rounds without
+/// frames pass before it asks for interrupts again, and look again after `flush` meanwhile: fewer, larger rounds,
+/// and what preferred busy polling needs. Zero and zero switch it off.
+///
+/// It stays when the caller ends. Needs CAP_SYS_ADMIN and root. Source: networking/napi.rst, "IRQ mitigation".
+pub fn set_deferral(device: &str, round_count: u32, flush: Duration) -> Result<(), NapiError> {
+    let (round_count, flush_ns) = (round_count.to_string(), flush.as_nanos().to_string());
+    let attributes = [("napi_defer_hard_irqs", &*round_count), ("gro_flush_timeout", &*flush_ns)];
+    let written = on_own_thread(|| write_attributes(device, &attributes));
+    written.map_err(failed("set interrupt deferral", device))
 }
 
 /// The kernel threads that run the receive work of `device`, in the calling thread's network namespace.
@@ -89,13 +103,14 @@ fn threads_by_name(device: &str) -> Vec<u32> {
     pids.filter(named).collect()
 }
 
-/// Writes an attribute of a device of this thread's network namespace; the thread must end afterwards.
-fn write_attribute(device: &str, attribute: &str, value: &str) -> io::Result<()> {
+/// Writes attributes of a device of this thread's network namespace; the thread must end afterwards.
+fn write_attributes(device: &str, attributes: &[(&str, &str)]) -> io::Result<()> {
     if device.is_empty() || device.contains(['/', '\0']) || device.starts_with('.') {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     mount_own_sysfs()?;
-    fs::write(Path::new("/sys/class/net").join(device).join(attribute), value)
+    let directory = Path::new("/sys/class/net").join(device);
+    attributes.iter().try_for_each(|(name, value)| fs::write(directory.join(name), value))
 }
 
 /// Covers /sys with the sysfs of this thread's network namespace, for this thread only.
