@@ -88,7 +88,7 @@ pub enum ReserveError {
 fn describe(owner: &Option<Owner>) -> String {
     match owner {
         Some(owner) => format!("{} (process {})", owner.command, owner.pid),
-        None => "a socket without a visible owner (closed connections keep a port for 60 s)".into(),
+        None => "a socket without a visible owner".into(),
     }
 }
 
@@ -100,12 +100,20 @@ pub struct Placeholder {
 }
 
 impl Placeholder {
-    /// Binds `address` in the calling thread's network namespace. SO_REUSEADDR stays off: with it on, a
-    /// later server of the host could bind the same port.
+    /// Binds `address` in the calling thread's network namespace. SO_REUSEADDR is off afterwards: with it
+    /// on, a later server of the host could bind the same port. It is on for the call itself where nobody
+    /// holds the port but connections of an earlier server in TIME-WAIT.
     ///
-    /// Needs CAP_NET_BIND_SERVICE below port 1024. Source: bind(2), ip(7), ipv6(7).
+    /// Needs CAP_NET_BIND_SERVICE below port 1024. Source: bind(2), socket(7), ip(7), ipv6(7).
     pub fn bind(transport: Transport, address: SocketAddr) -> Result<Placeholder, ReserveError> {
-        let bound = bind(transport, address).map_err(|source| match source.raw_os_error() {
+        let is_held = |error: &io::Error| error.raw_os_error() == Some(libc::EADDRINUSE);
+        let bound = match bind(transport, address, false) {
+            Err(error) if is_held(&error) && owner(transport, address).is_none() => {
+                bind(transport, address, true)
+            }
+            other => other,
+        };
+        let bound = bound.map_err(|source| match source.raw_os_error() {
             Some(libc::EADDRINUSE) => {
                 ReserveError::Taken { transport, address, owner: owner(transport, address) }
             }
@@ -121,21 +129,26 @@ impl Placeholder {
     }
 }
 
-fn bind(transport: Transport, address: SocketAddr) -> io::Result<OwnedFd> {
-    match address {
+fn bind(transport: Transport, address: SocketAddr, beside_time_wait: bool) -> io::Result<OwnedFd> {
+    let reuse = |socket: &OwnedFd, on: bool| {
+        set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_REUSEADDR, &i32::from(on))
+    };
+    let socket = match address {
         SocketAddr::V4(v4) => {
             let socket = socket(libc::AF_INET, transport.kind(), 0)?;
+            reuse(&socket, beside_time_wait)?;
             let name = libc::sockaddr_in {
                 sin_family: libc::AF_INET as u16,
                 sin_port: v4.port().to_be(),
                 sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(v4.ip().octets()) },
                 sin_zero: [0; 8],
             };
-            bind_to(socket, &name)
+            bind_to(socket, &name)?
         }
         SocketAddr::V6(v6) => {
             let socket = socket(libc::AF_INET6, transport.kind(), 0)?;
             set_option(socket.as_fd(), libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, &1_i32)?;
+            reuse(&socket, beside_time_wait)?;
             let name = libc::sockaddr_in6 {
                 sin6_family: libc::AF_INET6 as u16,
                 sin6_port: v6.port().to_be(),
@@ -143,9 +156,11 @@ fn bind(transport: Transport, address: SocketAddr) -> io::Result<OwnedFd> {
                 sin6_addr: libc::in6_addr { s6_addr: v6.ip().octets() },
                 sin6_scope_id: v6.scope_id(),
             };
-            bind_to(socket, &name)
+            bind_to(socket, &name)?
         }
-    }
+    };
+    reuse(&socket, false)?;
+    Ok(socket)
 }
 
 /// bind(2) to a C address structure.
@@ -237,6 +252,22 @@ mod tests {
                 drop(kept);
                 TcpListener::bind(text).unwrap();
             }
+        });
+    }
+
+    #[test]
+    fn connections_in_time_wait_do_not_hold_a_port_and_reusing_servers_do_not_get_it() {
+        inside(|| {
+            crate::netlink::Netlink::open().unwrap().set_up(1, true).unwrap();
+            let server = TcpListener::bind("127.0.0.1:80").unwrap();
+            let client = std::net::TcpStream::connect("127.0.0.1:80").unwrap();
+            // Who closes first waits: the server's side.
+            drop(server.accept().unwrap());
+            drop(client);
+            drop(server);
+            let kept = Placeholder::bind(Transport::Tcp, address("127.0.0.1:80")).unwrap();
+            // The standard library's listeners set SO_REUSEADDR.
+            assert!(TcpListener::bind(kept.address()).is_err());
         });
     }
 
