@@ -1,0 +1,11 @@
+//! The name server: authoritative DNS over prepackaged answers (Namestorm).
+//!
+//! ```text
+//!   zone file --zone--> Zone, Catalog -------------------\
+//!   datagram --message--> Query --store--> ready sections -+-> datagram back
+//!                                  \-miss-> answer --------/
+//! ```
+//!
+//! Everything here is sans-I/O but for the reading of files: messages come in through `stack::Service`
+//! callbacks and answers go out the same way.
+#![forbid(unsafe_code)]
