@@ -50,9 +50,7 @@ where
     fn process(&mut self, ctx: &mut Context<'_>, _: usize, batch: Batch) {
         let now = ctx.now();
         let mut out = Gate { ctx, sent_count: 0 };
-        for frame in batch {
-            self.stack.on_frame(now, frame, &mut out);
-        }
+        self.stack.on_batch(now, batch, &mut out);
     }
 
     fn run(&mut self, ctx: &mut Context<'_>) -> usize {
@@ -91,6 +89,8 @@ where
             ("rx_segments", c.rx_segment_count),
             ("tx_segments", c.tx_segment_count),
             ("tx_waits", c.tx_wait_count),
+            ("rx_datagrams", c.rx_datagram_count),
+            ("tx_datagrams", c.tx_datagram_count),
         ]
     }
 }

@@ -1,7 +1,7 @@
 //! A host without I/O: frames and time in, frames and timers out.
 //!
 //! [`Stack`] answers ARP, neighbour discovery and ping where it owns its addresses, and carries TCP
-//! (and single datagrams) for one [`Service`]. It is the paper's `libeth`, `libtcpip` and `libudpip`
+//! and bursts of datagrams for one [`Service`]. It is the paper's `libeth`, `libtcpip` and `libudpip`
 //! (Sandstorm, section 2.1) in one: received packets run to completion, from the frame through the
 //! service to the frames that answer it, in one pass, so that a connection's state is touched once.
 //!
@@ -11,6 +11,7 @@
 //! Not here: TCP itself (`tcp`), what is sent (`content`), where frames come from (`port`).
 #![forbid(unsafe_code)]
 
+mod datagram;
 mod egress;
 mod flow;
 mod host;
@@ -24,7 +25,9 @@ mod table;
 mod tcp_in;
 mod tcp_out;
 mod time_wait;
+mod udp;
 
+pub use datagram::{BURST_LEN_MAX, Datagram, Reply};
 pub use egress::Egress;
 pub use interface::{Interface, Ownership};
 pub use link::Link;

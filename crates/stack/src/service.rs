@@ -9,6 +9,7 @@
 //! | `tcp_write`       | [`Conn::write`], then [`Service::fetch`]        |
 //! | `tcp_close`       | [`Conn::close`]                                 |
 
+use crate::datagram::{Datagram, Reply};
 use crate::flow::FlowKey;
 use crate::send_queue::SendQueue;
 use crate::tcp_out::ConnectError;
@@ -121,11 +122,13 @@ pub trait Service: Sized {
         pool: &mut Pool,
     ) -> Result<Payload, FetchError>;
 
-    /// A datagram arrived for a bound UDP port: what to answer goes into `reply`; nothing is sent if
-    /// it stays empty. False: nobody serves that port.
-    fn on_datagram(&mut self, peer: SocketAddr, local: SocketAddr, data: &[u8], reply: &mut Vec<u8>) -> bool {
-        let _ = (peer, local, data, reply);
-        false
+    /// Datagrams of one received batch, at most [`BURST_LEN_MAX`](crate::BURST_LEN_MAX), each to be given its
+    /// [`Reply`]. A service without UDP refuses them.
+    fn on_datagrams(&mut self, now: Instant, burst: &mut [Datagram], pool: &mut Pool) {
+        let _ = (now, pool);
+        for datagram in burst {
+            datagram.reply = Reply::Refuse;
+        }
     }
 }
 

@@ -3,27 +3,29 @@
 //! ```text
 //!   on_frame -> link -> ARP ------------------------------> host
 //!                    -> IP  -> ICMP ----------------------> host, path news -> tcp
-//!                           -> UDP  -> Service::on_datagram
+//!                           -> UDP  -> gathered -> Service::on_datagrams  (udp)
 //!                           -> TCP  -> connection | TIME-WAIT | listener   (tcp_in)
 //!                                        -> Service callbacks -> what can be sent now (tcp_out)
 //!   poll     -> timers, wake-ups, connections that waited for room
 //! ```
 
+use crate::datagram::{BURST_LEN_MAX, Datagram};
 use crate::egress::Egress;
 use crate::flow::FlowKey;
-use crate::host::{self, Host, PathNews};
+use crate::host::{Host, PathNews};
 use crate::interface::Interface;
-use crate::link::{self, Link};
+use crate::link::{self, LinkHeader};
 use crate::service::{ConnId, Service};
 use crate::table::Table;
 use crate::time_wait::TimeWaitTable;
+use crate::udp::Arrival;
 use std::collections::VecDeque;
-use std::net::{IpAddr, SocketAddr};
-use tidegate_base::{DropCounters, DropReason, FlowHasher, HashKey, Instant, Rng, Sum, Wheel};
-use tidegate_packet::Frame;
+use std::net::IpAddr;
+use tidegate_base::{DropCounters, DropReason, FlowHasher, HashKey, Instant, Rng, Wheel};
+use tidegate_packet::{Batch, Frame};
 use tidegate_tcp::{Config, CookieJar, IsnSource};
 use tidegate_wire::icmp::IcmpError;
-use tidegate_wire::{EtherType, FlowAddr, IpRepr, MacAddr, Protocol, WireError, ipv4, udp};
+use tidegate_wire::{EtherType, FlowAddr, IpRepr, MacAddr, Protocol, WireError, ipv4};
 
 /// Secrets that the caller drew at random: nobody outside may guess them.
 pub struct Secrets {
@@ -83,6 +85,10 @@ pub struct StackCounters {
     pub tx_segment_count: u64,
     /// How often a connection found no room to send.
     pub tx_wait_count: u64,
+    /// Datagrams received whole.
+    pub rx_datagram_count: u64,
+    /// Datagrams sent.
+    pub tx_datagram_count: u64,
 }
 
 /// What a flow needs to be listened for.
@@ -114,7 +120,8 @@ pub struct Stack<S: Service> {
     pub(crate) rng: Rng,
     pub(crate) drops: DropCounters,
     pub(crate) counters: StackCounters,
-    reply: Vec<u8>,
+    /// Datagrams of the batch at hand that wait for the service.
+    pub(crate) burst: Vec<Datagram>,
 }
 
 impl<S: Service> Stack<S> {
@@ -146,7 +153,7 @@ impl<S: Service> Stack<S> {
             rng: Rng::new(secrets.flow),
             drops: DropCounters::new(),
             counters: StackCounters::default(),
-            reply: Vec::new(),
+            burst: Vec::with_capacity(BURST_LEN_MAX),
         };
         stack.add_profile(config);
         stack
@@ -208,28 +215,51 @@ impl<S: Service> Stack<S> {
         &self.drops
     }
 
-    /// Takes a received frame; it is back in the pool when this returns.
+    /// Takes a received frame; it is back in the pool, or is the answer, when this returns.
     #[inline]
     pub fn on_frame(&mut self, now: Instant, frame: Frame, out: &mut dyn Egress) {
-        if let Err(reason) = self.receive(now, frame.data(), out) {
-            self.drops.count(reason);
+        self.take(now, frame, out);
+        self.answer_burst(now, out);
+    }
+
+    /// The same for received frames that came together: their datagrams reach the service together.
+    #[inline]
+    pub fn on_batch(&mut self, now: Instant, batch: Batch, out: &mut dyn Egress) {
+        for frame in batch {
+            self.take(now, frame, out);
+        }
+        self.answer_burst(now, out);
+    }
+
+    #[inline]
+    fn take(&mut self, now: Instant, frame: Frame, out: &mut dyn Egress) {
+        match self.receive(now, frame.data(), out) {
+            Ok(Some(arrival)) => return self.gather(now, frame, &arrival, out),
+            Ok(None) => {}
+            Err(reason) => self.drops.count(reason),
         }
         out.pool().free(frame);
     }
 
-    fn receive(&mut self, now: Instant, frame: &[u8], out: &mut dyn Egress) -> Result<(), DropReason> {
+    /// Serves a frame, or says where in it the datagram is that must wait for its like.
+    fn receive(
+        &mut self,
+        now: Instant,
+        frame: &[u8],
+        out: &mut dyn Egress,
+    ) -> Result<Option<Arrival>, DropReason> {
         let header = link::parse(frame).map_err(drop_reason)?;
         if header.dst != self.host.interface.mac() && !header.dst.is_group() {
             return Err(DropReason::NotOurMac);
         }
         let body = &frame[header.len..];
         match header.kind {
-            EtherType::Arp => self.host.on_arp(header.link, body, out),
+            EtherType::Arp => self.host.on_arp(header.link, body, out).map(|()| None),
             EtherType::Ipv4 => {
                 check_ipv4(body)?;
-                self.on_ip(now, header.link, body, out)
+                self.on_ip(now, &header, body, out)
             }
-            EtherType::Ipv6 => self.on_ip(now, header.link, body, out),
+            EtherType::Ipv6 => self.on_ip(now, &header, body, out),
             _ => Err(DropReason::UnknownProtocol),
         }
     }
@@ -237,23 +267,23 @@ impl<S: Service> Stack<S> {
     fn on_ip(
         &mut self,
         now: Instant,
-        link: Link,
+        header: &LinkHeader,
         packet: &[u8],
         out: &mut dyn Egress,
-    ) -> Result<(), DropReason> {
+    ) -> Result<Option<Arrival>, DropReason> {
         let (ip, body) = IpRepr::parse(packet).map_err(drop_reason)?;
         match ip.protocol {
-            Protocol::Tcp => {
-                self.check_ends(&ip)?;
-                self.on_tcp(now, link, &ip, body, out)
-            }
-            Protocol::Icmp | Protocol::Icmpv6 => {
-                let news = self.host.on_icmp(link, &ip, body, out)?;
-                news.map_or(Ok(()), |news| self.on_path_news(now, &news, out))
-            }
             Protocol::Udp => {
                 self.check_ends(&ip)?;
-                self.on_udp(now, link, &ip, packet, body, out)
+                self.host.on_udp(header, &ip, packet, body).map(Some)
+            }
+            Protocol::Tcp => {
+                self.check_ends(&ip)?;
+                self.on_tcp(now, header.link, &ip, body, out).map(|()| None)
+            }
+            Protocol::Icmp | Protocol::Icmpv6 => {
+                let news = self.host.on_icmp(header.link, &ip, body, out)?;
+                news.map_or(Ok(()), |news| self.on_path_news(now, &news, out)).map(|()| None)
             }
             Protocol::Other(_) => Err(DropReason::UnknownProtocol),
         }
@@ -292,37 +322,6 @@ impl<S: Service> Stack<S> {
             }
         }
         Ok(())
-    }
-
-    fn on_udp(
-        &mut self,
-        now: Instant,
-        link: Link,
-        ip: &IpRepr,
-        packet: &[u8],
-        body: &[u8],
-        out: &mut dyn Egress,
-    ) -> Result<(), DropReason> {
-        let (header, data) = udp::UdpHeader::parse(body).map_err(drop_reason)?;
-        if !header.checksum_ok(ip, body) {
-            return Err(DropReason::BadChecksum);
-        }
-        let peer = SocketAddr::new(ip.src.into(), header.src_port());
-        let local = SocketAddr::new(ip.dst.into(), header.dst_port());
-        self.reply.clear();
-        if !self.service.on_datagram(peer, local, data, &mut self.reply) {
-            return self.host.refuse_port(now, link, ip, packet, out);
-        }
-        if self.reply.is_empty() {
-            return Ok(());
-        }
-        let (reply, answer) = (&self.reply, host::answer_to(ip));
-        let len = udp::HEADER_LEN + reply.len();
-        host::send_ip(&self.host.interface, link, &answer, len, out, |datagram| {
-            let (head, tail) = datagram.split_at_mut(udp::HEADER_LEN);
-            tail.copy_from_slice(reply);
-            udp::UdpHeader::emit(&answer, local.port(), peer.port(), reply.len(), Sum::of(reply), head);
-        })
     }
 
     /// Has [`Service::on_wake`] called for every connection that the service let in, so that it can

@@ -3,6 +3,7 @@ use crate::cable::{CLIENT, CLIENT_MAC, End, SERVER, SERVER_MAC, stack};
 use crate::service::{Peer, Side};
 use std::net::IpAddr;
 use tidegate_base::{DropReason, Instant, Sum};
+use tidegate_packet::Batch;
 use tidegate_stack::{Interface, Limits, Ownership, Secrets, Stack};
 use tidegate_wire::arp::{ArpRepr, Operation};
 use tidegate_wire::icmp::{self, IcmpMessage};
@@ -140,20 +141,107 @@ fn ping_is_answered_over_both_families() {
 }
 
 fn datagram(port: u16, data: &[u8]) -> Vec<u8> {
-    let ip = to_server(0, Protocol::Udp);
+    datagram_over(0, port, data)
+}
+
+fn datagram_over(family: usize, port: u16, data: &[u8]) -> Vec<u8> {
+    datagram_from(family, 5000, port, data)
+}
+
+fn datagram_from(family: usize, src_port: u16, port: u16, data: &[u8]) -> Vec<u8> {
+    let ip = to_server(family, Protocol::Udp);
     let mut body = vec![0; 8];
-    udp::UdpHeader::emit(&ip, 5000, port, data.len(), Sum::of(data), &mut body);
+    udp::UdpHeader::emit(&ip, src_port, port, data.len(), Sum::of(data), &mut body);
     body.extend_from_slice(data);
     packet(&ip, &body)
 }
 
-#[test]
-fn a_datagram_is_answered_by_the_service() {
-    let answers = Host::new().answers(&datagram(7, b"abc"));
-    let (ip, body) = IpRepr::parse(&answers[0][14..]).unwrap();
+/// The payload of a datagram in a frame whose headers are `len` bytes, and its ports; the checksum holds.
+fn payload(frame: &[u8], len: usize) -> (Vec<u8>, u16, u16) {
+    let (ip, body) = IpRepr::parse(&frame[len..]).unwrap();
     let (header, data) = udp::UdpHeader::parse(body).unwrap();
     assert!(header.checksum_ok(&ip, body));
-    assert_eq!((data, header.src_port(), header.dst_port()), (&b"cba"[..], 7, 5000));
+    (data.to_vec(), header.src_port(), header.dst_port())
+}
+
+#[test]
+fn a_datagram_is_answered_in_its_frame_or_by_another_over_both_families() {
+    for (family, port) in [(0, 7), (0, 8), (1, 7), (1, 8)] {
+        let answers = Host::new().answers(&datagram_over(family, port, b"abc"));
+        assert_eq!(payload(&answers[0], 14), (b"cba".to_vec(), port, 5000));
+        assert_eq!(answers[0][..6], CLIENT_MAC.0);
+    }
+}
+
+#[test]
+fn an_answer_goes_back_under_the_vlan_tag_and_without_the_options_of_its_request() {
+    let plain = datagram(7, b"abc");
+    let mut frame = plain[..12].to_vec();
+    frame.extend([0x81, 0, 0x20, 7]);
+    frame.extend(&plain[12..14]);
+    // Four bytes of "no operation" behind the fixed header.
+    let mut header = plain[14..34].to_vec();
+    (header[0], header[3]) = (0x46, header[3] + 4);
+    header[10..12].fill(0);
+    header.extend([1; 4]);
+    let checksum = Sum::of(&header).finish();
+    header[10..12].copy_from_slice(&checksum.to_be_bytes());
+    frame.extend(header);
+    frame.extend(&plain[34..]);
+    let answers = Host::new().answers(&frame);
+    assert_eq!(answers[0][12..16], [0x81, 0, 0x20, 7]);
+    assert_eq!(payload(&answers[0], 18), (b"cba".to_vec(), 7, 5000));
+}
+
+#[test]
+fn datagrams_of_a_batch_reach_the_service_together_and_32_at_most() {
+    let mut host = Host::new();
+    for len in [1, 5, 32] {
+        let mut batch = Batch::new();
+        for n in 0..len {
+            let frame = host.end.frame(&datagram(7, &[n]));
+            assert!(batch.push(frame).is_ok());
+        }
+        host.stack.on_batch(Instant::from_millis(5), batch, &mut host.end);
+        let answers = host.end.take_sent();
+        let numbers: Vec<u8> = answers.iter().map(|frame| payload(frame, 14).0[0]).collect();
+        assert_eq!(numbers, (0..len).collect::<Vec<_>>(), "in order");
+    }
+    assert_eq!(host.stack.service().bursts, [1, 5, 32]);
+    assert_eq!(host.stack.counters().tx_datagram_count, 38);
+}
+
+#[test]
+fn datagrams_beyond_the_transmit_rings_room_are_dropped_before_they_are_answered() {
+    let mut host = Host::new();
+    host.end.room = 3;
+    let mut batch = Batch::new();
+    for n in 0..5 {
+        let frame = host.end.frame(&datagram(7, &[n]));
+        assert!(batch.push(frame).is_ok());
+    }
+    host.stack.on_batch(Instant::from_millis(5), batch, &mut host.end);
+    assert_eq!(host.end.take_sent().len(), 3);
+    assert_eq!(host.stack.service().bursts, [3]);
+    assert_eq!(host.stack.drops().of(DropReason::RingFull), 2);
+    assert_eq!(host.end.pool.free_count(), 512);
+}
+
+#[test]
+fn an_answer_longer_than_the_mtu_allows_is_dropped() {
+    for (family, len_max) in [(0u8, 1472u16), (1, 1452)] {
+        let mut host = Host::new();
+        let ask = |len: u16| datagram_over(family.into(), 10, &len.to_be_bytes());
+        assert_eq!(payload(&host.answers(&ask(len_max))[0], 14).0.len(), usize::from(len_max));
+        assert_eq!(host.dropped(&ask(len_max + 1)), DropReason::TooLong);
+    }
+}
+
+#[test]
+fn a_silent_service_sends_nothing_and_keeps_no_frame() {
+    let mut host = Host::new();
+    assert!(host.answers(&datagram(11, b"abc")).is_empty());
+    assert_eq!(host.stack.drops().total(), 0);
 }
 
 #[test]
@@ -206,6 +294,7 @@ fn each_packet_that_is_not_served_has_its_reason() {
     assert_eq!(host.dropped(&packet(&elsewhere, &[0; 8])), DropReason::NotOurAddress);
     let martian = IpRepr { src: addr("255.255.255.255"), ..to_server(0, Protocol::Udp) };
     assert_eq!(host.dropped(&packet(&martian, &[0; 8])), DropReason::MartianSource);
+    assert_eq!(host.dropped(&datagram_from(0, 0, 7, b"abc")), DropReason::MartianSource);
     let strange = to_server(0, Protocol::Other(99));
     assert_eq!(host.dropped(&packet(&strange, &[0; 8])), DropReason::UnknownProtocol);
 }

@@ -1,9 +1,9 @@
 //! A service for tests. A request is eight bytes, the length wanted; the answer is that many bytes
 //! of a fixed pattern. The client asks so many times, checks every byte, then closes.
 use std::net::SocketAddr;
-use tidegate_base::Sum;
+use tidegate_base::{DropReason, Instant, Sum};
 use tidegate_packet::Pool;
-use tidegate_stack::{Closed, Conn, ConnId, FetchError, Payload, Service};
+use tidegate_stack::{Closed, Conn, ConnId, Datagram, FetchError, Payload, Reply, Service};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Side {
@@ -52,6 +52,8 @@ pub struct Peer {
     pub closed: Vec<Closed>,
     pub lies: bool,
     pub woken: u32,
+    /// How many datagrams came together, each time.
+    pub bursts: Vec<usize>,
     /// Writes a request in two pieces, the second when the first is acknowledged.
     pub halves_requests: bool,
 }
@@ -65,6 +67,7 @@ impl Peer {
             closed: Vec::new(),
             lies: false,
             woken: 0,
+            bursts: Vec::new(),
             halves_requests: false,
         }
     }
@@ -181,8 +184,31 @@ impl Service for Peer {
         Ok(Payload { sum: Sum::of(&bytes), frame })
     }
 
-    fn on_datagram(&mut self, _: SocketAddr, local: SocketAddr, data: &[u8], reply: &mut Vec<u8>) -> bool {
-        reply.extend(data.iter().rev());
-        local.port() == 7
+    /// Port 7 has the request back to front, in its own frame; port 8 the same in a fresh one; port 10 an
+    /// answer of as many bytes as the request's first two say; port 11 is silent; others are closed.
+    fn on_datagrams(&mut self, _: Instant, burst: &mut [Datagram], pool: &mut Pool) {
+        self.bursts.push(burst.len());
+        for datagram in burst {
+            datagram.reply = match datagram.local_port() {
+                7 => {
+                    datagram.frame_mut().data_mut().reverse();
+                    Reply::InPlace(Sum::of(datagram.data()))
+                }
+                8 => by_fresh_frame(datagram.data().iter().rev().copied(), pool),
+                10 => {
+                    let len = u16::from_be_bytes([datagram.data()[0], datagram.data()[1]]);
+                    by_fresh_frame((0..u64::from(len)).map(pattern), pool)
+                }
+                11 => Reply::Silence,
+                _ => Reply::Refuse,
+            }
+        }
     }
+}
+
+fn by_fresh_frame(bytes: impl Iterator<Item = u8>, pool: &mut Pool) -> Reply {
+    let Some(mut frame) = pool.alloc() else { return Reply::Drop(DropReason::NoFrame) };
+    let bytes: Vec<u8> = bytes.collect();
+    assert!(frame.extend(&bytes));
+    Reply::By(Payload { sum: Sum::of(&bytes), frame })
 }
