@@ -9,3 +9,5 @@
 //! Everything here is sans-I/O but for the reading of files: messages come in through `stack::Service`
 //! callbacks and answers go out the same way.
 #![forbid(unsafe_code)]
+
+pub mod name;
