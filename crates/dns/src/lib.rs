@@ -11,3 +11,4 @@
 #![forbid(unsafe_code)]
 
 pub mod name;
+pub mod zone;
