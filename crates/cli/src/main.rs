@@ -6,8 +6,10 @@
 
 mod args;
 mod attach;
+mod config;
 mod detach;
 mod exit;
+mod kind;
 mod logs;
 mod privileges;
 mod serve;
@@ -17,6 +19,7 @@ mod supervisor;
 mod testbed;
 
 use args::{Cli, Command};
+use serve::Asked;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -30,7 +33,9 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
-        Command::Web(args) => serve::web(&args)?,
+        Command::Web(args) => serve::serve(Asked::Web(args))?,
+        Command::Dns(args) => serve::serve(Asked::Dns(args))?,
+        Command::Serve(args) => serve::serve(Asked::Serve(args))?,
         Command::Check { file } => say(&serve::check(&file)?)?,
         Command::Stats(args) => stats::command::stats(&args)?,
         Command::Detach { dev } => say(&detach::detach(&dev)?)?,

@@ -10,5 +10,8 @@
 //! callbacks and answers go out the same way.
 #![forbid(unsafe_code)]
 
+pub mod config;
 pub mod name;
 pub mod zone;
+
+pub use config::Config;

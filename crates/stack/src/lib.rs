@@ -18,6 +18,7 @@ mod host;
 mod interface;
 mod link;
 mod neighbours;
+mod outlet;
 mod send_queue;
 mod service;
 mod stack;

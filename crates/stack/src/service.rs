@@ -11,7 +11,7 @@
 
 use crate::datagram::{Datagram, Reply};
 use crate::flow::FlowKey;
-use crate::send_queue::SendQueue;
+use crate::outlet::{Outlet, Wrapping};
 use crate::tcp_out::ConnectError;
 use std::net::SocketAddr;
 use tidegate_base::{Duration, Instant, Sum};
@@ -149,7 +149,7 @@ pub struct Conn<'a, S: Service> {
     pub(crate) now: Instant,
     pub(crate) key: FlowKey,
     pub(crate) state: &'a mut S::State,
-    pub(crate) queue: &'a mut SendQueue<S::Response>,
+    pub(crate) outlet: Outlet<'a, S::Response>,
     pub(crate) actions: &'a mut Actions,
 }
 
@@ -184,13 +184,13 @@ impl<S: Service> Conn<'_, S> {
         let len = S::response_len(&response);
         if len > 0 {
             self.actions.offered += len;
-            self.queue.push(response, len);
+            self.outlet.push(response, len);
         }
     }
 
     /// How many responses are written and not wholly acknowledged.
     pub fn unsent_count(&self) -> usize {
-        self.queue.len()
+        self.outlet.len()
     }
 
     /// Keeps the last `n` received bytes on the peer's account: the window stays that much smaller
@@ -217,6 +217,22 @@ impl<S: Service> Conn<'_, S> {
     /// Has [`Service::on_timer`] called once, `after` from now, in place of any earlier wish.
     pub fn arm_timer(&mut self, after: Duration) {
         self.actions.timer = Some(Some(self.now + after));
+    }
+
+    /// The connection as `P` sees it, a service that this one is made of: `state` finds P's part of the
+    /// connection's state, `wrap` makes P's responses this service's. Nothing happens if there is no such
+    /// part.
+    #[inline]
+    pub fn as_part<P: Service>(
+        &mut self,
+        state: fn(&mut S::State) -> Option<&mut P::State>,
+        wrap: fn(P::Response) -> S::Response,
+        act: impl FnOnce(&mut Conn<'_, P>),
+    ) {
+        let Some(state) = state(self.state) else { return };
+        let mut intake = Wrapping { outlet: &mut self.outlet, wrap };
+        let outlet = Outlet::Part(&mut intake);
+        act(&mut Conn { id: self.id, now: self.now, key: self.key, state, outlet, actions: self.actions });
     }
 
     /// Takes back [`Conn::arm_timer`].

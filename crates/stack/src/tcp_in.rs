@@ -4,6 +4,7 @@ use crate::egress::Egress;
 use crate::flow::FlowKey;
 use crate::host;
 use crate::link::Link;
+use crate::outlet::Outlet;
 use crate::send_queue::SendQueue;
 use crate::service::{Actions, Conn, ConnId, Service};
 use crate::stack::{Stack, drop_reason};
@@ -424,7 +425,7 @@ fn conn<'a, S: Service>(
     queue: &'a mut SendQueue<S::Response>,
     actions: &'a mut Actions,
 ) -> Conn<'a, S> {
-    Conn { id, now, key, state, queue, actions }
+    Conn { id, now, key, state, outlet: Outlet::Own(queue), actions }
 }
 
 impl Actions {

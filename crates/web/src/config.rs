@@ -1,17 +1,11 @@
-//! The settings of a web service, from a TOML file, from flags, or both.
+//! The settings of a web service: `[web]` of a TOML file, flags, or both.
 //!
 //! Each struct's default is the service's default; a file names what differs, and flags overwrite the
 //! fields of the value that came out of the file. Values that make no sense are refused while they are
 //! read, with their line and column; what only a look at the file system can tell is in [`check`].
 
-mod fault;
-mod unit;
-
 #[cfg(test)]
 mod tests;
-
-pub use fault::ConfigFault;
-pub use unit::{ByteSize, Span};
 
 use crate::glob::Glob;
 use crate::request::line::is_tchar;
@@ -20,9 +14,9 @@ use crate::status::Status;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use tidegate_base::Duration;
+use tidegate_config::{ByteSize, ConfigFault, Listen, PackMode, Span, listen_faults};
 
 /// All settings.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
@@ -36,19 +30,6 @@ pub struct Config {
     pub mode: PackMode,
     /// Bytes of memory for prepared responses.
     pub memory: ByteSize,
-    /// Threads, each with a queue of each NIC. None: as many as the NICs have queues, at most one a
-    /// processor.
-    pub workers: Option<u32>,
-    /// What a worker does when nothing arrives.
-    pub idle: Idle,
-    /// The most frames taken from a queue at once.
-    pub batch: u32,
-    /// Where the XDP program runs.
-    pub xdp_mode: XdpMode,
-    /// Whether the driver reads and writes our memory itself.
-    pub zero_copy: ZeroCopy,
-    /// Let the kernel poll the NIC for so long in our system call.
-    pub busy_poll: Option<Span>,
     /// What is served, and how.
     pub content: Content,
     /// What a peer may use up.
@@ -61,71 +42,6 @@ pub struct Config {
     pub headers: Vec<HeaderRule>,
     /// Where requests are logged.
     pub access_log: AccessLog,
-    /// Where counters can be read.
-    pub metrics: Metrics,
-    /// The embedded NIC: `tidegateN` has the subnets 10.77.N.0/24 and fd77:0:0:N::/64.
-    pub name: String,
-    /// As whom the process runs, and what it says.
-    pub process: Process,
-}
-
-/// One place where requests come in.
-#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Listen {
-    /// The network interface. None: the embedded one.
-    #[serde(default)]
-    pub dev: Option<String>,
-    /// Address and port.
-    pub address: SocketAddr,
-}
-
-/// How frames are made (Sandstorm paper, section 2.2).
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PackMode {
-    /// Keep packets ready to be sent again.
-    #[default]
-    PreCopy,
-    /// Copy each packet from the one copy in memory.
-    Memcopy,
-}
-
-/// What a worker does when nothing arrives.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Idle {
-    /// Poll while busy, then sleep until a frame comes.
-    #[default]
-    Adaptive,
-    /// Poll for ever: the lowest latency, and a processor that is never idle.
-    Poll,
-}
-
-/// Where the XDP program runs.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum XdpMode {
-    /// In the driver, or where that refuses, in the network core.
-    #[default]
-    Auto,
-    /// In the driver, or do not start.
-    Native,
-    /// In the network core: any driver, slower.
-    Generic,
-}
-
-/// Whether the driver reads and writes our memory itself.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ZeroCopy {
-    /// Where it can.
-    #[default]
-    Auto,
-    /// Yes, or do not start.
-    Require,
-    /// No.
-    Off,
 }
 
 /// What is served, and how.
@@ -176,8 +92,6 @@ pub struct Timeouts {
     pub linger: Span,
     /// How long a file may take to be loaded.
     pub load: Span,
-    /// How long responses under way may take after the service was told to end.
-    pub drain: Span,
 }
 
 /// Fields for the files that match.
@@ -196,37 +110,6 @@ pub struct HeaderRule {
 pub struct AccessLog {
     /// The file, in the combined format. None: no log.
     pub path: Option<PathBuf>,
-}
-
-/// Where counters can be read.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Metrics {
-    /// A Prometheus endpoint on the host's stack. None: no endpoint.
-    pub address: Option<SocketAddr>,
-}
-
-/// As whom the process runs, and what it says.
-#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Process {
-    /// The user to become once everything is set up. None: the one that started it, without rights.
-    pub user: Option<String>,
-    /// Whether rights that serving does not need are given up.
-    pub sandbox: bool,
-    /// How its own messages are written.
-    pub log_format: LogFormat,
-}
-
-/// How messages are written.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LogFormat {
-    /// A line of words.
-    #[default]
-    Text,
-    /// A JSON object a line.
-    Json,
 }
 
 /// An error status, as the key of a table.
@@ -251,21 +134,12 @@ impl Default for Config {
             listen: Vec::new(),
             mode: PackMode::default(),
             memory: ByteSize(512 << 20),
-            workers: None,
-            idle: Idle::default(),
-            batch: 32,
-            xdp_mode: XdpMode::default(),
-            zero_copy: ZeroCopy::default(),
-            busy_poll: None,
             content: Content::default(),
             limits: Limits::default(),
             timeouts: Timeouts::default(),
             error_pages: BTreeMap::new(),
             headers: Vec::new(),
             access_log: AccessLog::default(),
-            metrics: Metrics::default(),
-            name: "tidegate0".to_owned(),
-            process: Process::default(),
         }
     }
 }
@@ -297,12 +171,6 @@ impl Default for Limits {
     }
 }
 
-impl Default for Process {
-    fn default() -> Self {
-        Self { user: None, sandbox: true, log_format: LogFormat::default() }
-    }
-}
-
 impl Default for Timeouts {
     fn default() -> Self {
         Self {
@@ -310,7 +178,6 @@ impl Default for Timeouts {
             idle: Span(Duration::from_secs(60)),
             linger: Span(Duration::from_secs(2)),
             load: Span(Duration::from_secs(30)),
-            drain: Span(Duration::from_secs(10)),
         }
     }
 }
@@ -397,23 +264,23 @@ impl TryFrom<String> for StatusKey {
 }
 
 impl Config {
-    /// Reads a configuration from its text.
-    pub fn parse(text: &str) -> Result<Self, ConfigFault> {
-        toml::from_str(text).map_err(|error| ConfigFault::of_toml(&error, text))
+    /// Makes relative paths relative to `base`: the directory of the file that they stand in.
+    pub fn resolve(&mut self, base: &Path) {
+        if !self.root.as_os_str().is_empty() {
+            self.root = base.join(&self.root);
+        }
+        self.access_log.path = self.access_log.path.take().map(|path| base.join(path));
     }
 
-    /// Reads a configuration file. A relative root or log is relative to the file's directory.
-    pub fn load(file: &Path) -> Result<Self, ConfigFault> {
-        let text = fs::read_to_string(file).map_err(|e| {
-            ConfigFault::new(format!("cannot read the configuration {}: {e}", file.display()))
-        })?;
-        let mut config = Self::parse(&text).map_err(|fault| fault.in_file(file))?;
-        let base = file.parent().unwrap_or(Path::new(""));
-        if !config.root.as_os_str().is_empty() {
-            config.root = base.join(&config.root);
-        }
-        config.access_log.path = config.access_log.path.map(|path| base.join(path));
-        Ok(config)
+    /// Takes what a running server can take from settings that were read again: limits, timeouts, which
+    /// names are served, error pages, header rules.
+    pub fn take_over(&mut self, new: &Self) {
+        let Content { index, dotfiles, precompressed, .. } = new.content.clone();
+        self.content = Content { index, dotfiles, precompressed, ..self.content };
+        self.limits = new.limits.clone();
+        self.timeouts = new.timeouts.clone();
+        self.error_pages = new.error_pages.clone();
+        self.headers = new.headers.clone();
     }
 
     /// Everything that is wrong with the values as they stand together, without a look at the file
@@ -426,68 +293,54 @@ impl Config {
             }
         };
         let limits = &self.limits;
-        expect(!self.root.as_os_str().is_empty(), "no root: name the directory to serve (root = \"DIR\")");
-        expect((1..=512).contains(&self.batch), "batch: choose 1 to 512 frames");
-        expect(self.workers != Some(0), "workers: choose 1 or more");
-        expect(self.memory.0 >= 1 << 20, "memory: choose 1MiB or more");
+        expect(
+            !self.root.as_os_str().is_empty(),
+            "web.root: name the directory to serve (root = \"DIR\" below [web], or --root DIR)",
+        );
+        expect(self.memory.0 >= 1 << 20, "web.memory: choose 1MiB or more");
         expect(
             !self.content.index.is_empty() && !self.content.index.contains('/'),
-            "content.index: name a file, not a path",
+            "web.content.index: name a file, not a path",
         );
-        expect(limits.request_line.0 >= 64, "limits.request_line: choose 64 bytes or more");
+        expect(limits.request_line.0 >= 64, "web.limits.request_line: choose 64 bytes or more");
         expect(
             limits.request_head.0 >= limits.request_line.0,
-            "limits.request_head: choose no less than limits.request_line",
+            "web.limits.request_head: choose no less than web.limits.request_line",
         );
-        expect(limits.request_head.0 <= 1 << 20, "limits.request_head: choose 1MiB at most");
+        expect(limits.request_head.0 <= 1 << 20, "web.limits.request_head: choose 1MiB at most");
         expect(
             (1..=FIELD_COUNT_MAX).contains(&usize::from(limits.fields)),
-            "limits.fields: choose 1 to 128 field lines",
+            "web.limits.fields: choose 1 to 128 field lines",
         );
-        expect(limits.pipelined > 0, "limits.pipelined: choose 1 or more");
+        expect(limits.pipelined > 0, "web.limits.pipelined: choose 1 or more");
         expect(
             limits.requests_per_connection <= u32::from(u16::MAX),
-            "limits.requests_per_connection: choose 65535 at most, or 0 for no limit",
+            "web.limits.requests_per_connection: choose 65535 at most, or 0 for no limit",
         );
-        expect(limits.connections > 0, "limits.connections: choose 1 or more");
+        expect(limits.connections > 0, "web.limits.connections: choose 1 or more");
         let timeouts = &self.timeouts;
         let spans = [timeouts.header, timeouts.idle, timeouts.load];
-        expect(spans.iter().all(|span| span.0 > Duration::ZERO), "timeouts: none of them can be zero");
-        faults.extend(self.listen_faults());
+        expect(spans.iter().all(|span| span.0 > Duration::ZERO), "web.timeouts: none of them can be zero");
+        faults.extend(listen_faults("web.listen", &self.listen));
         faults
-    }
-
-    fn listen_faults(&self) -> impl Iterator<Item = ConfigFault> {
-        self.listen.iter().enumerate().filter_map(|(at, listen)| {
-            if listen.address.port() == 0 {
-                return Some(ConfigFault::new(format!("listen {}: choose a port", listen.address)));
-            }
-            self.listen[..at]
-                .contains(listen)
-                .then(|| ConfigFault::new(format!("listen {}: named twice, leave one out", listen.address)))
-        })
     }
 }
 
-/// Everything that is wrong with a configuration that was read, the file system included; `origin` is
-/// the file it came from, for the messages.
-pub fn check(config: &Config, origin: Option<&Path>) -> Vec<ConfigFault> {
+/// Everything that is wrong with settings that were read, the file system included.
+pub fn check(config: &Config) -> Vec<ConfigFault> {
     let mut faults = config.faults();
     if !config.root.as_os_str().is_empty() {
         faults.extend(file_faults(config));
     }
-    match origin {
-        Some(file) => faults.into_iter().map(|fault| fault.in_file(file)).collect(),
-        None => faults,
-    }
+    faults
 }
 
 fn file_faults(config: &Config) -> Vec<ConfigFault> {
     let root = &config.root;
     match fs::metadata(root) {
-        Err(e) => return vec![ConfigFault::new(format!("root {}: {e}", root.display()))],
+        Err(e) => return vec![ConfigFault::new(format!("web.root {}: {e}", root.display()))],
         Ok(meta) if !meta.is_dir() => {
-            return vec![ConfigFault::new(format!("root {}: not a directory", root.display()))];
+            return vec![ConfigFault::new(format!("web.root {}: not a directory", root.display()))];
         }
         Ok(_) => {}
     }
@@ -495,12 +348,13 @@ fn file_faults(config: &Config) -> Vec<ConfigFault> {
     for (key, page) in &config.error_pages {
         if let Err(e) = fs::metadata(root.join(page)) {
             let code = key.0.code();
-            faults.push(ConfigFault::new(format!("error_pages.{code} {}: {e}", page.display())));
+            faults.push(ConfigFault::new(format!("web.error_pages.{code} {}: {e}", page.display())));
         }
     }
     let log_dir = config.access_log.path.as_deref().and_then(Path::parent);
     if let Some(dir) = log_dir.filter(|dir| !dir.as_os_str().is_empty() && !dir.is_dir()) {
-        faults.push(ConfigFault::new(format!("access_log.path: no directory {}: make it", dir.display())));
+        faults
+            .push(ConfigFault::new(format!("web.access_log.path: no directory {}: make it", dir.display())));
     }
     faults
 }

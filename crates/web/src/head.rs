@@ -14,8 +14,10 @@ use crate::config::{FieldName, HeaderRule};
 use crate::field::range::ByteRange;
 use crate::field::validator::HttpSecond;
 use crate::status::Status;
+use arc_swap::ArcSwap;
 use arrayvec::ArrayString;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::SystemTime;
 use tidegate_base::HashKey;
 use tidegate_content::{Encoding, FileMeta, HeadTemplate, HeadWriter, Present, Subject};
@@ -65,7 +67,7 @@ pub fn media_type(name: &[u8]) -> String {
 
 /// Writes the heads of files.
 pub struct Heads {
-    rules: Vec<HeaderRule>,
+    rules: ArcSwap<Vec<HeaderRule>>,
     clock: fn() -> SystemTime,
     boundary_key: HashKey,
 }
@@ -84,7 +86,12 @@ impl Heads {
     /// Heads with configured fields. `boundary_key` is random: nobody can put into a file what will
     /// part a multipart answer. `clock` tells whether a modification is over.
     pub fn new(rules: Vec<HeaderRule>, boundary_key: HashKey, clock: fn() -> SystemTime) -> Self {
-        Self { rules, clock, boundary_key }
+        Self { rules: ArcSwap::from_pointee(rules), clock, boundary_key }
+    }
+
+    /// Writes heads with other configured fields from now on; those that are written stay as they are.
+    pub fn set_rules(&self, rules: Vec<HeaderRule>) {
+        self.rules.store(Arc::new(rules));
     }
 
     /// The head of one part of a file.
@@ -142,7 +149,7 @@ impl Heads {
         if subject.is_negotiated {
             head.text("Vary: Accept-Encoding\r\n");
         }
-        for rule in self.rules.iter().filter(|rule| rule.files.is_match(subject.path)) {
+        for rule in self.rules.load().iter().filter(|rule| rule.files.is_match(subject.path)) {
             for (name, value) in rule.set.iter().filter(|(name, _)| is_sent(name)) {
                 head.text(format!("{}: {}\r\n", name.as_str(), value.as_str()));
             }

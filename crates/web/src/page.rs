@@ -1,11 +1,12 @@
 //! The answers that no file stands behind: errors, and OPTIONS. Made once, at the start.
 
-use crate::config::{Config, ConfigFault};
+use crate::config::Config;
 use crate::head::{begin, media_type};
 use crate::status::Status;
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
+use tidegate_config::ConfigFault;
 use tidegate_content::{HeadWriter, Part, Prepared};
 
 /// The methods that files have (RFC 9110 section 10.2.1).

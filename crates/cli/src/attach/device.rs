@@ -5,15 +5,16 @@
 //! of the host can have it as well.
 
 use super::{Device, attach};
+use crate::config::XdpMode;
 use crate::exit::wrong_input;
+use crate::kind::Endpoint;
 use anyhow::{Result, bail};
 use std::net::{IpAddr, SocketAddr};
 use tidegate_bpf::{LoadOptions, XdpProgram};
 use tidegate_stack::{Interface, Ownership};
 use tidegate_sys::ethtool::Ethtool;
 use tidegate_sys::netlink::{LinkInfo, Netlink};
-use tidegate_sys::socket::{Placeholder, Transport};
-use tidegate_web::config::XdpMode;
+use tidegate_sys::socket::{Placeholder, ReserveError};
 use tidegate_wire::MacAddr;
 
 /// The largest packet that fits a frame of 4 KiB with its scratch area, headroom and link header: what
@@ -24,11 +25,11 @@ const MTU_MAX: usize = 3600;
 #[derive(Debug)]
 pub(crate) struct Choice {
     link: LinkInfo,
-    listen: Vec<SocketAddr>,
+    listen: Vec<Endpoint>,
 }
 
 /// Gives each address to the interface that has it. Each interface must get one at least.
-pub(crate) fn choose(devices: &[String], listen: &[SocketAddr]) -> Result<Vec<Choice>> {
+pub(crate) fn choose(devices: &[String], listen: &[Endpoint]) -> Result<Vec<Choice>> {
     let mut netlink = Netlink::open()?;
     let mut known = Vec::new();
     for name in devices {
@@ -36,9 +37,9 @@ pub(crate) fn choose(devices: &[String], listen: &[SocketAddr]) -> Result<Vec<Ch
         let addresses: Vec<IpAddr> = netlink.addresses_of(link.ifindex)?.iter().map(|a| a.ip).collect();
         known.push((link, addresses));
     }
-    for wanted in listen {
-        if !known.iter().any(|(_, addresses)| addresses.iter().any(|ip| matches(*wanted, *ip))) {
-            return Err(wrong_input(unknown_address(*wanted, &known)));
+    for wanted in listen.iter().map(|endpoint| endpoint.address) {
+        if !known.iter().any(|(_, addresses)| addresses.iter().any(|ip| matches(wanted, *ip))) {
+            return Err(wrong_input(unknown_address(wanted, &known)));
         }
     }
     known.into_iter().map(|(link, addresses)| choice(link, &addresses, listen)).collect()
@@ -78,12 +79,13 @@ fn unknown_address(wanted: SocketAddr, known: &[(LinkInfo, Vec<IpAddr>)]) -> Str
     format!("--listen {wanted}: that is no address of --dev; {}", listed.join("; "))
 }
 
-fn choice(link: LinkInfo, addresses: &[IpAddr], listen: &[SocketAddr]) -> Result<Choice> {
-    let of_wanted = |wanted: &SocketAddr| {
-        let (wanted, port) = (*wanted, wanted.port());
-        addresses.iter().filter(move |ip| matches(wanted, **ip)).map(move |ip| SocketAddr::new(*ip, port))
+fn choice(link: LinkInfo, addresses: &[IpAddr], listen: &[Endpoint]) -> Result<Choice> {
+    let of_wanted = |wanted: &Endpoint| {
+        let Endpoint { address: wanted, kind } = *wanted;
+        let own = addresses.iter().filter(move |ip| matches(wanted, **ip));
+        own.map(move |ip| Endpoint { address: SocketAddr::new(*ip, wanted.port()), kind })
     };
-    let mut listen: Vec<SocketAddr> = listen.iter().flat_map(of_wanted).collect();
+    let mut listen: Vec<Endpoint> = listen.iter().flat_map(of_wanted).collect();
     listen.sort_unstable();
     listen.dedup();
     if listen.is_empty() {
@@ -98,12 +100,11 @@ fn choice(link: LinkInfo, addresses: &[IpAddr], listen: &[SocketAddr]) -> Result
 /// Reserves the ports and puts the program on the NIC.
 pub(crate) fn take(choice: Choice, mode: XdpMode) -> Result<Device> {
     let Choice { link, listen } = choice;
-    let reserve = |address: &SocketAddr| Placeholder::bind(Transport::Tcp, *address);
-    let placeholders = listen.iter().map(reserve).collect::<Result<Vec<_>, _>>()?;
+    let placeholders = reserve(&listen)?;
     let queue_count = Ethtool::open(&link.name)?.channels()?.rx_queue_count().max(1);
     let program = XdpProgram::load(&LoadOptions { queue_count_max: queue_count, ..Default::default() })?;
     let attachment = attach(&program, link.ifindex, &link.name, mode)?;
-    let addresses = listen.iter().map(SocketAddr::ip);
+    let addresses = listen.iter().map(|endpoint| endpoint.address.ip());
     let mtu = (link.mtu as usize).min(MTU_MAX);
     Ok(Device {
         interface: Interface::new(MacAddr(link.mac), addresses, mtu, Ownership::Ports),
@@ -119,15 +120,24 @@ pub(crate) fn take(choice: Choice, mode: XdpMode) -> Result<Device> {
     })
 }
 
+/// Takes the ports out of the host's hands, for each transport that their services are asked over.
+fn reserve(listen: &[Endpoint]) -> Result<Vec<Placeholder>, ReserveError> {
+    let sockets = listen.iter().flat_map(|endpoint| {
+        endpoint.kind.transports().iter().map(|transport| (*transport, endpoint.address))
+    });
+    sockets.map(|(transport, address)| Placeholder::bind(transport, address)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kind::Kind;
     use tidegate_sys::netlink::Address;
     use tidegate_sys::netlink::VethEnd;
     use tidegate_sys::netns::Netns;
 
-    fn address(text: &str) -> SocketAddr {
-        text.parse().expect("an address and a port")
+    fn web(text: &str) -> Endpoint {
+        Endpoint { address: text.parse().expect("an address and a port"), kind: Kind::Web }
     }
 
     /// Runs `check` beside the interfaces `a` (10.1.0.1, fd01::1), up, and `b`, down.
@@ -151,24 +161,24 @@ mod tests {
     #[test]
     fn an_address_goes_to_the_interface_that_has_it() {
         beside_veth(|| {
-            let wanted = [address("10.1.0.1:80"), address("[fd01::1]:80")];
+            let wanted = [web("10.1.0.1:80"), web("[fd01::1]:80")];
             let chosen = choose(&["a".into()], &wanted).expect("both are there");
             assert_eq!(chosen[0].listen, wanted);
-            let all = choose(&["a".into()], &[address("0.0.0.0:8080")]).expect("all of IPv4");
-            assert_eq!(all[0].listen, [address("10.1.0.1:8080")]);
+            let all = choose(&["a".into()], &[web("0.0.0.0:8080")]).expect("all of IPv4");
+            assert_eq!(all[0].listen, [web("10.1.0.1:8080")]);
         });
     }
 
     #[test]
     fn mistakes_are_named_with_what_there_is() {
         beside_veth(|| {
-            let said = |devices: &[&str], listen: &[SocketAddr]| {
+            let said = |devices: &[&str], listen: &[Endpoint]| {
                 let devices: Vec<String> = devices.iter().map(ToString::to_string).collect();
                 choose(&devices, listen).expect_err("wrong on purpose").to_string()
             };
             let absent = said(&["eth9"], &[]);
             assert!(absent.contains("eth9") && absent.contains("a") && absent.contains("lo"), "{absent}");
-            let foreign = said(&["a"], &[address("192.0.2.1:80")]);
+            let foreign = said(&["a"], &[web("192.0.2.1:80")]);
             assert!(foreign.contains("192.0.2.1:80") && foreign.contains("10.1.0.1"), "{foreign}");
             let bare = said(&["a"], &[]);
             assert!(bare.contains("--listen 10.1.0.1:80"), "{bare}");

@@ -9,7 +9,9 @@
 
 use super::claim::NameClaim;
 use super::{Device, attach};
+use crate::config::XdpMode;
 use crate::exit::wrong_input;
+use crate::kind::{Endpoint, Kind};
 use anyhow::{Result, anyhow, bail};
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -19,7 +21,6 @@ use tidegate_stack::{Interface, Ownership};
 use tidegate_sys::ethtool::{Ethtool, Offload};
 use tidegate_sys::netlink::{Address, LinkInfo, MacAddress, Netlink, NetlinkError, VethEnd};
 use tidegate_sys::netns::Netns;
-use tidegate_web::config::XdpMode;
 use tidegate_wire::MacAddr;
 
 /// The far end's name, in a namespace where it is alone.
@@ -76,15 +77,14 @@ impl Plan {
         self.addresses().contains(&ip)
     }
 
-    /// Where the service is, if `wanted` are the addresses asked for: port 80 if there are none.
-    fn listen(&self, wanted: &[SocketAddr]) -> Result<Vec<SocketAddr>> {
-        if wanted.is_empty() {
-            return Ok(self.addresses().map(|ip| SocketAddr::new(ip, 80)).into());
-        }
-        wanted.iter().map(|wanted| self.resolve(*wanted)).collect()
+    /// Where a service of that kind is if nothing else is asked for.
+    pub(crate) fn endpoints(&self, kind: Kind) -> Vec<Endpoint> {
+        self.addresses().map(|ip| Endpoint { address: SocketAddr::new(ip, kind.port()), kind }).into()
     }
 
-    fn resolve(&self, wanted: SocketAddr) -> Result<SocketAddr> {
+    /// The same endpoint at an address of this NIC.
+    fn resolve(&self, endpoint: &Endpoint) -> Result<Endpoint> {
+        let wanted = endpoint.address;
         let [v4, v6] = self.addresses();
         let ip = if wanted.is_ipv4() { v4 } else { v6 };
         if !wanted.ip().is_unspecified() && !self.has(wanted.ip()) {
@@ -93,13 +93,13 @@ impl Plan {
                  {v6} of the virtual NIC"
             )));
         }
-        Ok(SocketAddr::new(ip, wanted.port()))
+        Ok(Endpoint { address: SocketAddr::new(ip, wanted.port()), ..*endpoint })
     }
 }
 
 /// Makes the virtual NIC with `queue_count` queues, and puts the program on its far end.
-pub(crate) fn create(plan: &Plan, wanted: &[SocketAddr], queue_count: u32, mode: XdpMode) -> Result<Device> {
-    let listen = plan.listen(wanted)?;
+pub(crate) fn create(plan: &Plan, wanted: &[Endpoint], queue_count: u32, mode: XdpMode) -> Result<Device> {
+    let listen = wanted.iter().map(|endpoint| plan.resolve(endpoint)).collect::<Result<_>>()?;
     let mut host = Netlink::open()?;
     let name = claim(&mut host, &plan.name)?;
     refuse_taken_subnet(&mut host, plan)?;
@@ -247,19 +247,19 @@ mod tests {
     #[test]
     fn the_number_in_the_name_is_the_subnet() {
         let plan = Plan::of_name("tidegate7").expect("a good name");
-        let listen = plan.listen(&[]).expect("the default");
-        assert_eq!(listen[0].to_string(), "10.77.7.2:80");
-        assert_eq!(listen[1].to_string(), "[fd77:0:0:7::2]:80");
+        let listen = plan.endpoints(Kind::Dns);
+        assert_eq!(listen[0].address.to_string(), "10.77.7.2:53");
+        assert_eq!(listen[1].address.to_string(), "[fd77:0:0:7::2]:53");
         assert_eq!(Plan::of_name("tidegate0").expect("a good name").address_v6(1).to_string(), "fd77::1");
     }
 
     #[test]
     fn an_address_of_another_interface_is_refused_with_what_to_do() {
         let plan = Plan::of_name("tidegate0").expect("a good name");
-        let all: SocketAddr = "0.0.0.0:8080".parse().expect("an address");
-        assert_eq!(plan.listen(&[all]).expect("all of IPv4")[0].to_string(), "10.77.0.2:8080");
-        let foreign: SocketAddr = "192.0.2.7:80".parse().expect("an address");
-        let said = plan.listen(&[foreign]).expect_err("not ours").to_string();
+        let web = |text: &str| Endpoint { address: text.parse().expect("an address"), kind: Kind::Web };
+        let all = plan.resolve(&web("0.0.0.0:8080")).expect("all of IPv4");
+        assert_eq!(all.address.to_string(), "10.77.0.2:8080");
+        let said = plan.resolve(&web("192.0.2.7:80")).expect_err("not ours").to_string();
         assert!(said.contains("--dev") && said.contains("10.77.0.2"), "{said}");
     }
 

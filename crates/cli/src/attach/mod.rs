@@ -15,12 +15,13 @@ mod claim;
 pub(crate) mod device;
 pub(crate) mod embedded;
 
+use crate::config::XdpMode;
 use crate::exit::wrong_input;
+use crate::kind::Endpoint;
 use anyhow::Result;
 use claim::NameClaim;
-use std::net::SocketAddr;
 use std::sync::Arc;
-use tidegate_bpf::{AttachError, AttachMode, Attachment, Counters, ModeChoice, Tuple, Verdict, XdpProgram};
+use tidegate_bpf::{AttachError, AttachMode, Attachment, Counters, ModeChoice, Verdict, XdpProgram};
 use tidegate_packet::Pool;
 use tidegate_port::AfXdpPort;
 use tidegate_stack::Interface;
@@ -28,13 +29,12 @@ use tidegate_sys::netlink::Netlink;
 use tidegate_sys::netns::Netns;
 use tidegate_sys::socket::Placeholder;
 use tidegate_sys::xsk::{Umem, XskConfig};
-use tidegate_web::config::XdpMode;
 
 /// A device with the program on it.
 pub(crate) struct Device {
     pub(crate) name: String,
-    /// Where the service is to be found.
-    pub(crate) listen: Vec<SocketAddr>,
+    /// Where the services are to be found.
+    pub(crate) listen: Vec<Endpoint>,
     /// The host that the stack is on this device.
     pub(crate) interface: Interface,
     /// Receive queues; each has a socket.
@@ -77,8 +77,8 @@ impl Device {
         if self.interface.owns_address() {
             return Ok(self.program.own_device(true)?);
         }
-        for listen in &self.listen {
-            self.program.register(Tuple::tcp(listen.ip(), listen.port()), Verdict::Socket)?;
+        for tuple in self.listen.iter().flat_map(|endpoint| endpoint.tuples()) {
+            self.program.register(tuple, Verdict::Socket)?;
         }
         Ok(())
     }

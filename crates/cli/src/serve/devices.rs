@@ -1,19 +1,22 @@
-//! Which devices a service is attached to: a virtual NIC of its own, NICs of the host, or both.
+//! Which devices the services are attached to: a virtual NIC of their own, NICs of the host, or both.
 
-use super::settings::Settings;
+use super::settings::{Place, Settings};
 use crate::attach::{Device, device, embedded};
+use crate::kind::Endpoint;
 use anyhow::Result;
-use std::net::SocketAddr;
 
-/// Attaches to what the settings name. Without a NIC of the host it is the virtual one.
+/// Attaches to what the settings name. A service without a NIC of the host is on the virtual one.
 pub(super) fn attach_all(settings: &Settings) -> Result<Vec<Device>> {
     let plan = embedded::Plan::of_name(&settings.config.name)?;
-    let is_embedded = settings.devices.is_empty();
-    let on_own = |address: &SocketAddr| is_embedded || plan.has(address.ip());
-    let (own, others): (Vec<_>, Vec<_>) = settings.listen().into_iter().partition(on_own);
-    let choices = device::choose(&settings.devices, &others)?;
+    let (mut own, mut others) = (Vec::new(), Vec::new());
+    for place in &settings.places {
+        let (on_own, on_others) = part(place, &plan);
+        own.extend(on_own);
+        others.extend(on_others);
+    }
+    let choices = device::choose(&interfaces(&settings.places), &others)?;
     let mut devices = Vec::new();
-    if is_embedded || !own.is_empty() {
+    if !own.is_empty() {
         devices.push(create_own(settings, &plan, &own)?);
     }
     for choice in choices {
@@ -22,7 +25,25 @@ pub(super) fn attach_all(settings: &Settings) -> Result<Vec<Device>> {
     Ok(devices)
 }
 
-fn create_own(settings: &Settings, plan: &embedded::Plan, listen: &[SocketAddr]) -> Result<Device> {
+/// What of a place is on the virtual NIC, and what on others.
+fn part(place: &Place, plan: &embedded::Plan) -> (Vec<Endpoint>, Vec<Endpoint>) {
+    let is_embedded = place.devices.is_empty();
+    if is_embedded && place.listen.is_empty() {
+        return (plan.endpoints(place.kind), Vec::new());
+    }
+    let is_own = |endpoint: &Endpoint| is_embedded || plan.has(endpoint.address.ip());
+    place.listen.iter().partition(|endpoint| is_own(endpoint))
+}
+
+/// The interfaces of all places, each once.
+fn interfaces(places: &[Place]) -> Vec<String> {
+    let mut names: Vec<String> = places.iter().flat_map(|place| place.devices.clone()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+fn create_own(settings: &Settings, plan: &embedded::Plan, listen: &[Endpoint]) -> Result<Device> {
     let queue_count = settings.config.workers.unwrap_or(1);
     if queue_count > 1 {
         tracing::warn!(

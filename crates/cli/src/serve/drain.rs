@@ -1,12 +1,12 @@
 //! The end that an administrator asked for: no new connections, those that there are finish.
 
+use super::services::Services;
 use super::worker::{self, Workers};
 use crate::signals::Event;
 use crossbeam_channel::Receiver;
 use std::time::{Duration, Instant};
 use tidegate_modules::StackModule;
 use tidegate_pipeline::Worker;
-use tidegate_web::Site;
 
 /// How often it is looked whether all have finished.
 const PERIOD: Duration = Duration::from_millis(20);
@@ -28,7 +28,7 @@ pub(crate) fn drain(workers: &Workers, patience: Duration, awaited: &Receiver<Ev
 }
 
 /// Refuses new connections, and has those closed that have nothing under way.
-fn close_down(stack: &mut StackModule<Site>) {
+fn close_down(stack: &mut StackModule<Services>) {
     stack.stack_mut().stop_listening();
     stack.wake_all();
 }

@@ -1,16 +1,16 @@
 //! A worker's pipeline.
 //!
 //! ```text
-//!   for each port:   port_in -> stack{web} -> port_out
+//!   for each port:   port_in -> stack{services} -> port_out
 //!   or, on a network that is bad on purpose:
-//!                    port_in -> impair -> stack{web} -> impair -> port_out
+//!                    port_in -> impair -> stack{services} -> impair -> port_out
 //! ```
 
+use super::services::Services;
 use anyhow::Result;
 use tidegate_modules::{Impair, ImpairConfig, PortIn, PortOut, StackModule};
 use tidegate_pipeline::{Graph, PortIndex};
 use tidegate_stack::Stack;
-use tidegate_web::Site;
 
 /// The name of the stack behind port `port`.
 pub(crate) fn stack_name(port: usize) -> String {
@@ -18,7 +18,7 @@ pub(crate) fn stack_name(port: usize) -> String {
 }
 
 /// Joins each stack to the port of the same number.
-pub(crate) fn build(stacks: Vec<Stack<Site>>, impair: Option<ImpairConfig>) -> Result<Graph> {
+pub(crate) fn build(stacks: Vec<Stack<Services>>, impair: Option<ImpairConfig>) -> Result<Graph> {
     let mut graph = Graph::new();
     for (number, stack) in stacks.into_iter().enumerate() {
         let port = PortIndex(number);

@@ -7,16 +7,16 @@
 //!             seat 0   seat 1   seat 0          one pool and one UMEM a seat
 //! ```
 
+use super::settings::Settings;
 use crate::attach::Device;
+use crate::config::ZeroCopy;
 use crate::exit::{explain, wrong_input};
-use crate::serve::settings::Settings;
 use anyhow::Result;
 use tidegate_packet::Pool;
 use tidegate_port::Port;
 use tidegate_sys::cpu;
 use tidegate_sys::mem::{Mapping, PageKind};
 use tidegate_sys::xsk::{DriverMode, Umem};
-use tidegate_web::config::ZeroCopy;
 
 /// Frames up to this MTU fit a chunk of 2 KiB, with room for scratch, headroom and a VLAN tag.
 const SMALL_MTU_MAX: usize = 1600;

@@ -1,64 +1,98 @@
-//! What a service is to be: the configuration file with the flags laid over it.
+//! What a process is to be: the configuration file with the flags laid over it.
 //!
 //! Invariant: settings that exist are complete and make sense together; what only the network can tell (is
-//! there such an interface, is the port free) shows when the service attaches.
+//! there such an interface, is the port free) shows when the services attach.
 
-use crate::args::{IdleArg, LogFormatArg, ModeArg, WebArgs, XdpModeArg, ZeroCopyArg};
+mod overlay;
+
+use crate::args::{DnsArgs, PlaceArgs, ProcessArgs, ServeArgs, WebArgs};
+use crate::config::{Config, ZeroCopy};
 use crate::exit::wrong_input;
+use crate::kind::{Endpoint, Kind};
 use anyhow::Result;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use tidegate_base::Duration;
+use tidegate_config::{ConfigFault, Listen, PackMode};
 use tidegate_modules::ImpairConfig;
 use tidegate_sys::xsk::{BindMode, BusyPoll, XskConfig};
-use tidegate_web::Config;
-use tidegate_web::config::{
-    self, ConfigFault, Content, Idle, Listen, LogFormat, PackMode, Span, XdpMode, ZeroCopy,
-};
 
-/// The settings of one service.
+/// What was typed.
+#[derive(Clone, Debug)]
+pub(crate) enum Asked {
+    /// `tidegate web`
+    Web(Box<WebArgs>),
+    /// `tidegate dns`
+    Dns(Box<DnsArgs>),
+    /// `tidegate serve`
+    Serve(Box<ServeArgs>),
+}
+
+impl Asked {
+    fn file(&self) -> Option<&Path> {
+        match self {
+            Self::Serve(args) => Some(&args.config),
+            Self::Web(_) | Self::Dns(_) => self.place().and_then(|place| place.config.as_deref()),
+        }
+    }
+
+    fn process(&self) -> &ProcessArgs {
+        match self {
+            Self::Web(args) => &args.process,
+            Self::Dns(args) => &args.process,
+            Self::Serve(args) => &args.process,
+        }
+    }
+
+    fn place(&self) -> Option<&PlaceArgs> {
+        match self {
+            Self::Web(args) => Some(&args.place),
+            Self::Dns(args) => Some(&args.place),
+            Self::Serve(_) => None,
+        }
+    }
+}
+
+/// Where one service is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) kind: Kind,
+    /// NICs of the host; none is the virtual one.
+    pub(crate) devices: Vec<String>,
+    /// None: all addresses of the virtual NIC.
+    pub(crate) listen: Vec<Endpoint>,
+}
+
+/// The settings of one process.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// What was typed.
-    flags: WebArgs,
+    asked: Asked,
     /// The file that some of it came from.
     pub(crate) file: Option<PathBuf>,
     pub(crate) config: Config,
-    pub(crate) devices: Vec<String>,
+    pub(crate) places: Vec<Place>,
     pub(crate) impair: Option<ImpairConfig>,
 }
 
 impl Settings {
     /// Reads the configuration file, if one is named, and lays the flags over it.
-    pub(crate) fn of(args: &WebArgs) -> Result<Self> {
-        let mut config = match &args.config {
-            Some(file) => Config::load(file).map_err(|fault| wrong_input(fault.to_string()))?,
-            None => Config::default(),
-        };
-        overlay(&mut config, args);
-        refuse(config::check(&config, None))?;
-        let impair = args.impair.as_deref().map(str::parse::<ImpairConfig>).transpose();
-        Ok(Self {
-            flags: args.clone(),
-            file: args.config.clone(),
-            devices: devices(&config, args),
-            config,
-            impair: impair.map_err(|error| wrong_input(format!("--impair: {error}")))?,
-        })
+    pub(crate) fn of(asked: Asked) -> Result<Self> {
+        let config = read(&asked)?;
+        let impair = asked.process().impair.as_deref().map(str::parse::<ImpairConfig>).transpose();
+        let impair = impair.map_err(|error| wrong_input(format!("--impair: {error}")))?;
+        let places = places(&config, asked.place());
+        refuse(clashes(&places))?;
+        Ok(Self { file: asked.file().map(Path::to_owned), asked, config, places, impair })
     }
 
-    /// Takes what a running service can take from its configuration file, read again. Returns whether the
+    /// Takes what a running process can take from its configuration file, read again. Returns whether the
     /// file asks for more than that.
     pub(crate) fn reread(&mut self) -> Result<bool> {
-        let Some(file) = &self.file else { return Ok(false) };
-        let mut config = Config::load(file).map_err(|fault| wrong_input(fault.to_string()))?;
-        overlay(&mut config, &self.flags);
-        refuse(config::check(&config, None))?;
-        let Content { index, dotfiles, precompressed, .. } = config.content.clone();
-        self.config.limits = config.limits.clone();
-        self.config.timeouts = config.timeouts.clone();
-        self.config.error_pages = config.error_pages.clone();
-        self.config.content = Content { index, dotfiles, precompressed, ..self.config.content };
+        let config = read(&self.asked)?;
+        if let (Some(web), Some(new)) = (&mut self.config.web, &config.web) {
+            web.take_over(new);
+        }
+        if let (Some(dns), Some(new)) = (&mut self.config.dns, &config.dns) {
+            dns.take_over(new);
+        }
         Ok(config != self.config)
     }
 
@@ -76,98 +110,61 @@ impl Settings {
         XskConfig { mode, busy_poll, ..XskConfig::default() }
     }
 
-    /// Bytes of all workers' frames. Ready packets live there and get a quarter of the memory; without them
-    /// frames only pass.
+    /// Bytes of all workers' frames: a share of what each service may take.
     pub(crate) fn frame_memory(&self) -> u64 {
-        let share = match self.config.mode {
-            PackMode::PreCopy => 4,
-            PackMode::Memcopy => 16,
-        };
-        self.config.memory.0 / share
-    }
-
-    /// Bytes of prepared responses.
-    pub(crate) fn content_memory(&self) -> u64 {
-        self.config.memory.0 - self.frame_memory()
-    }
-
-    /// Addresses and ports to listen on.
-    pub(crate) fn listen(&self) -> Vec<SocketAddr> {
-        self.config.listen.iter().map(|listen| listen.address).collect()
+        let web = self.config.web.as_ref().map(|web| frame_share(web.mode, web.memory.0));
+        let dns = self.config.dns.as_ref().map(|dns| frame_share(dns.mode, dns.memory.0));
+        web.unwrap_or(0) + dns.unwrap_or(0)
     }
 }
 
-fn overlay(config: &mut Config, args: &WebArgs) {
-    fn put<T>(field: &mut T, flag: Option<T>) {
-        if let Some(value) = flag {
-            *field = value;
-        }
-    }
-    put(&mut config.root, args.root.clone());
-    put(&mut config.mode, args.mode.map(pack_mode));
-    put(&mut config.memory, args.memory);
-    put(&mut config.idle, args.idle.map(idle));
-    put(&mut config.batch, args.batch.map(u32::from));
-    put(&mut config.xdp_mode, args.xdp_mode.map(xdp_mode));
-    put(&mut config.zero_copy, args.zero_copy.map(zero_copy));
-    put(&mut config.workers, args.workers.map(|count| Some(u32::from(count))));
-    put(&mut config.busy_poll, args.busy_poll.map(|us| Some(Span(Duration::from_micros(us.into())))));
-    put(&mut config.access_log.path, args.access_log.clone().map(Some));
-    put(&mut config.metrics.address, args.metrics.map(Some));
-    put(&mut config.name, args.name.clone());
-    put(&mut config.timeouts.drain, args.drain);
-    put(&mut config.process.user, args.user.clone().map(Some));
-    put(&mut config.process.sandbox, args.no_sandbox.then_some(false));
-    put(&mut config.process.log_format, args.log_format.map(log_format));
-    if !args.listen.is_empty() {
-        config.listen = args.listen.iter().map(|address| Listen { dev: None, address: *address }).collect();
+/// How much of a service's memory is frames: ready packets live there and get a quarter; without them frames
+/// only pass.
+pub(crate) const fn frame_share(mode: PackMode, memory: u64) -> u64 {
+    match mode {
+        PackMode::PreCopy => memory / 4,
+        PackMode::Memcopy => memory / 16,
     }
 }
 
-/// The interfaces, each once: those of the flags, or those of the file.
-fn devices(config: &Config, args: &WebArgs) -> Vec<String> {
-    let of_file = config.listen.iter().filter_map(|listen| listen.dev.clone());
-    let mut devices: Vec<String> = if args.dev.is_empty() { of_file.collect() } else { args.dev.clone() };
+fn read(asked: &Asked) -> Result<Config> {
+    let config = match asked.file() {
+        Some(file) => Config::load(file).map_err(|fault| wrong_input(fault.to_string()))?,
+        None => Config::default(),
+    };
+    let config = overlay::overlay(config, asked);
+    refuse(config.faults())?;
+    Ok(config)
+}
+
+fn places(config: &Config, typed: Option<&PlaceArgs>) -> Vec<Place> {
+    let web = config.web.as_ref().map(|web| place(Kind::Web, &web.listen, typed));
+    let dns = config.dns.as_ref().map(|dns| place(Kind::Dns, &dns.listen, typed));
+    web.into_iter().chain(dns).collect()
+}
+
+/// Where a service is by its flags, or by the file: there the interfaces are named beside the addresses.
+fn place(kind: Kind, listen: &[Listen], typed: Option<&PlaceArgs>) -> Place {
+    let of_file = listen.iter().filter_map(|listen| listen.dev.clone());
+    let mut devices: Vec<String> = match typed {
+        Some(typed) if !typed.dev.is_empty() => typed.dev.clone(),
+        _ => of_file.collect(),
+    };
     devices.sort_unstable();
     devices.dedup();
-    devices
+    let listen = listen.iter().map(|listen| Endpoint { address: listen.address, kind }).collect();
+    Place { kind, devices, listen }
 }
 
-const fn pack_mode(arg: ModeArg) -> PackMode {
-    match arg {
-        ModeArg::PreCopy => PackMode::PreCopy,
-        ModeArg::Memcopy => PackMode::Memcopy,
-    }
-}
-
-const fn idle(arg: IdleArg) -> Idle {
-    match arg {
-        IdleArg::Poll => Idle::Poll,
-        IdleArg::Adaptive => Idle::Adaptive,
-    }
-}
-
-const fn log_format(arg: LogFormatArg) -> LogFormat {
-    match arg {
-        LogFormatArg::Text => LogFormat::Text,
-        LogFormatArg::Json => LogFormat::Json,
-    }
-}
-
-const fn xdp_mode(arg: XdpModeArg) -> XdpMode {
-    match arg {
-        XdpModeArg::Auto => XdpMode::Auto,
-        XdpModeArg::Native => XdpMode::Native,
-        XdpModeArg::Generic => XdpMode::Generic,
-    }
-}
-
-const fn zero_copy(arg: ZeroCopyArg) -> ZeroCopy {
-    match arg {
-        ZeroCopyArg::Auto => ZeroCopy::Auto,
-        ZeroCopyArg::On => ZeroCopy::Require,
-        ZeroCopyArg::Off => ZeroCopy::Off,
-    }
+/// Services that want the same port of the same address over the same transport.
+fn clashes(places: &[Place]) -> Vec<ConfigFault> {
+    let all: Vec<&Endpoint> = places.iter().flat_map(|place| &place.listen).collect();
+    let clash = |(at, one): (usize, &&Endpoint)| {
+        let other = all[..at].iter().find(|other| other.address == one.address && other.kind != one.kind)?;
+        let (kind, other, address) = (one.kind, other.kind, one.address);
+        Some(ConfigFault::new(format!("{kind}.listen {address}: {other} has it too, choose another port")))
+    };
+    all.iter().enumerate().filter_map(clash).collect()
 }
 
 fn refuse(faults: Vec<ConfigFault>) -> Result<()> {
@@ -181,10 +178,10 @@ fn refuse(faults: Vec<ConfigFault>) -> Result<()> {
 /// `tidegate check FILE`: what is wrong, each on a line, or that nothing is.
 pub(crate) fn check(file: &Path) -> Result<String> {
     let config = Config::load(file).map_err(|fault| wrong_input(fault.to_string()))?;
-    let faults = config::check(&config, Some(file));
-    if faults.is_empty() {
+    let faults = config.faults().into_iter().chain(clashes(&places(&config, None)));
+    let said: Vec<String> = faults.map(|fault| fault.in_file(file).to_string()).collect();
+    if said.is_empty() {
         return Ok(format!("{}: right", file.display()));
     }
-    let said: Vec<String> = faults.iter().map(ToString::to_string).collect();
     Err(wrong_input(said.join("\ntidegate: ")))
 }

@@ -2,10 +2,14 @@
 //!
 //! Invariant: a worker that ends, for whatever reason, says so to the control thread; none is missed.
 
+use super::graph;
+use super::offer::Offer;
 use super::seat::{Lane, Seat};
+use super::services::Services;
 use super::settings::Settings;
-use super::{graph, site};
 use crate::attach::Device;
+use crate::config;
+use crate::kind::Endpoint;
 use crate::privileges;
 use crate::signals::Event;
 use crate::stats::Asked;
@@ -17,7 +21,6 @@ use tidegate_modules::StackModule;
 use tidegate_pipeline::{Control, Idle, KernelEnvironment, Waker, Worker, WorkerConfig, control};
 use tidegate_stack::{Limits, Secrets, Stack, TcpConfig};
 use tidegate_sys::{clock, cpu, event, random};
-use tidegate_web::{Site, config};
 
 /// How much later than a timer's time the kernel may wake a worker.
 const TIMER_SLACK: Duration = Duration::from_micros(1);
@@ -46,7 +49,7 @@ impl Workers {
     }
 
     /// Has `act` done to each stack, between two rounds of its worker.
-    pub(crate) fn each_stack(&self, act: impl FnMut(&mut StackModule<Site>) + Clone + Send + 'static) {
+    pub(crate) fn each_stack(&self, act: impl FnMut(&mut StackModule<Services>) + Clone + Send + 'static) {
         for (control, stack_count) in self.controls() {
             let act = act.clone();
             control.send(move |worker| each_stack(worker, stack_count, act));
@@ -69,7 +72,7 @@ impl Workers {
 pub(crate) fn each_stack(
     worker: &mut Worker,
     stack_count: usize,
-    mut act: impl FnMut(&mut StackModule<Site>),
+    mut act: impl FnMut(&mut StackModule<Services>),
 ) {
     for port in 0..stack_count {
         if let Some(stack) = worker.module_mut(&graph::stack_name(port)) {
@@ -83,7 +86,7 @@ pub(crate) fn start_all(
     settings: &Settings,
     devices: &[Device],
     seats: Vec<Seat>,
-    site: &site::Opened,
+    offer: &Offer,
     events: &Sender<Event>,
 ) -> Result<Workers> {
     let cpus = cpu::allowed();
@@ -91,7 +94,7 @@ pub(crate) fn start_all(
     for (number, seat) in seats.into_iter().enumerate() {
         // From the last processor down: the first ones take most interrupts.
         let cpu = cpus.get(cpus.len().wrapping_sub(1 + number)).copied();
-        let started = start(settings, devices, seat, site, Place { number, cpu, events: events.clone() });
+        let started = start(settings, devices, seat, offer, Place { number, cpu, events: events.clone() });
         match started {
             Ok(running) => workers.running.push(running),
             Err(error) => {
@@ -115,13 +118,13 @@ fn start(
     settings: &Settings,
     devices: &[Device],
     seat: Seat,
-    site: &site::Opened,
+    offer: &Offer,
     place: Place,
 ) -> Result<Running> {
     let waker = Waker::new().context("could not make a worker's wake-up")?;
     let wake = waker.clone();
     let (control, commands) = control(move || wake.wake());
-    let stacks = seat.lanes.iter().map(|lane| stack(settings, &devices[lane.device], site, &waker));
+    let stacks = seat.lanes.iter().map(|lane| stack(settings, &devices[lane.device], offer, &waker));
     let graph = graph::build(stacks.collect::<Result<_>>()?, settings.impair)?;
     let ports = seat.lanes.iter().map(|lane| port_name(devices, *lane)).collect();
     let worker = Worker::new(worker_config(settings), seat.pool, seat.ports, graph, commands);
@@ -143,14 +146,14 @@ fn worker_config(settings: &Settings) -> WorkerConfig {
 }
 
 /// A host on one queue of `device`.
-fn stack(settings: &Settings, device: &Device, site: &site::Opened, waker: &Waker) -> Result<Stack<Site>> {
-    let limits =
-        Limits { connection_count_max: settings.config.limits.connections as usize, ..Limits::default() };
+fn stack(settings: &Settings, device: &Device, offer: &Offer, waker: &Waker) -> Result<Stack<Services>> {
+    let connection_count_max = settings.config.connection_count_max() as usize;
+    let limits = Limits { connection_count_max, ..Limits::default() };
     let interface = device.interface.clone();
-    let service = site.service(waker);
-    let mut stack = Stack::new(clock::now(), interface, TcpConfig::SERVER, limits, &secrets()?, service);
-    for listen in &device.listen {
-        stack.listen(Some(listen.ip()), listen.port());
+    let services = offer.services(&device.listen, waker);
+    let mut stack = Stack::new(clock::now(), interface, TcpConfig::SERVER, limits, &secrets()?, services);
+    for Endpoint { address, .. } in &device.listen {
+        stack.listen(Some(address.ip()), address.port());
     }
     Ok(stack)
 }

@@ -2,6 +2,7 @@
 
 use super::{DeviceReport, ModuleReport, Named, PortReport, Report, WorkerReport};
 use crate::attach::Device;
+use crate::serve::{Offer, Services};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tidegate_bpf::Verdict;
@@ -9,7 +10,7 @@ use tidegate_content::{Library, PackerCounters};
 use tidegate_modules::StackModule;
 use tidegate_pipeline::{Control, ModuleSnapshot, Snapshot, Worker};
 use tidegate_port::PortCounters;
-use tidegate_web::{Site, SiteCounters};
+use tidegate_web::SiteCounters;
 
 /// A worker answers within a round, unless it has lost its processor.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -34,11 +35,11 @@ impl Collector {
     pub(crate) fn new(
         service: String,
         devices: &Arc<Vec<Device>>,
-        library: &Arc<Library>,
+        offer: &Offer,
         workers: Vec<Asked>,
     ) -> Self {
-        let (devices, library) = (Arc::downgrade(devices), Arc::downgrade(library));
-        Self { service, start: Instant::now(), devices, library, workers }
+        let library = offer.library().map(Arc::downgrade).unwrap_or_default();
+        Self { service, start: Instant::now(), devices: Arc::downgrade(devices), library, workers }
     }
 
     /// The counters now.
@@ -73,8 +74,7 @@ struct Answer {
 
 struct StackPart {
     drops: Vec<(&'static str, u64)>,
-    site: SiteCounters,
-    packer: PackerCounters,
+    web: Option<(SiteCounters, PackerCounters)>,
 }
 
 impl Answer {
@@ -86,11 +86,10 @@ impl Answer {
 }
 
 fn stack_part(worker: &mut Worker, name: &str) -> Option<StackPart> {
-    let stack = worker.module_mut::<StackModule<Site>>(name)?.stack();
+    let stack = worker.module_mut::<StackModule<Services>>(name)?.stack();
     Some(StackPart {
         drops: stack.drops().iter().map(|(reason, count)| (reason.as_str(), count)).collect(),
-        site: stack.service().tally().read(),
-        packer: stack.service().packer().counters(),
+        web: stack.service().web().map(|site| (site.tally().read(), site.packer().counters())),
     })
 }
 
@@ -159,6 +158,7 @@ fn port(name: &str, counters: &PortCounters) -> PortReport {
 fn module((module, stack): (&ModuleSnapshot, &Option<StackPart>)) -> ModuleReport {
     let gate_drops = module.traffic.drops.iter().map(|(reason, count)| (reason.as_str(), count));
     let stack_drops = stack.iter().flat_map(|stack| stack.drops.iter().copied());
+    let web = stack.as_ref().and_then(|stack| stack.web.as_ref());
     ModuleReport {
         name: module.name.clone(),
         class: module.class.into(),
@@ -169,8 +169,8 @@ fn module((module, stack): (&ModuleSnapshot, &Option<StackPart>)) -> ModuleRepor
         ]),
         drops: summed(gate_drops.chain(stack_drops)),
         own: named(module.own.iter().copied()),
-        site: stack.iter().flat_map(|stack| of_site(&stack.site)).collect(),
-        packer: stack.iter().flat_map(|stack| of_packer(&stack.packer)).collect(),
+        site: web.map(|(site, _)| of_site(site)).unwrap_or_default(),
+        packer: web.map(|(_, packer)| of_packer(packer)).unwrap_or_default(),
     }
 }
 

@@ -93,18 +93,18 @@ fn a_reload_takes_a_right_configuration_and_refuses_a_broken_one() {
         std::fs::write(&next, text).expect("written");
         std::fs::rename(&next, &file).expect("replaced");
     };
-    let root = format!("root = \"{}\"\n", site.root());
+    let root = format!("[web]\nroot = \"{}\"\n", site.root());
     configure(&root);
     let service = Service::start(&machine, &["--config", file.to_str().expect("a path in ASCII")]);
     let page = || run(&machine, "curl", &["-sSf", "--max-time", "5", "http://10.77.0.2/"]);
     assert!(page().contains("in and out"));
 
-    configure("rot = 1\n");
+    configure("[web]\nrot = 1\n");
     service.signal("HUP");
     await_log(&service, "the old configuration stays");
     assert!(page().contains("in and out"));
 
-    configure(&format!("{root}[content]\nindex = \"start.html\"\n"));
+    configure(&format!("{root}[web.content]\nindex = \"start.html\"\n"));
     service.signal("HUP");
     await_log(&service, "reloaded: ");
     let start = Instant::now();

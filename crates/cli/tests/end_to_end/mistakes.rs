@@ -27,7 +27,7 @@ fn flags() {
         (&["web", "--root", root, "--user", "no-such-user"], "no-such-user"),
         (&["web", "--root", root, "--zero-copy", "on"], "--zero-copy auto"),
         (&["web", "--rot", root], "--root"),
-        (&["serve"], "see tidegate --help"),
+        (&["serve"], "--config"),
         (&[], "type one of"),
         (&["stats", "--pid", "1"], "process 1"),
         (&["detach", "absent0"], "there are lo"),
@@ -41,7 +41,11 @@ fn flags() {
 fn configuration_files() {
     let file = tempfile("toml");
     let path = file.to_str().expect("a path in ASCII");
-    for (text, named) in [("rot = \"x\"", "rot"), ("root = 7", ":1:8:"), ("root = \"/absent\"", "/absent")] {
+    for (text, named) in [
+        ("[web]\nrot = \"x\"", "rot"),
+        ("[web]\nroot = 7", ":2:8:"),
+        ("[web]\nroot = \"/absent\"", "/absent"),
+    ] {
         std::fs::write(&file, text).expect("written");
         for args in [&["check", path][..], &["web", "--config", path]] {
             let said = complaint(args);
@@ -49,7 +53,7 @@ fn configuration_files() {
         }
         assert!(complaint(&["check", path]).contains(path));
     }
-    std::fs::write(&file, "root = \"/usr\"\n").expect("written");
+    std::fs::write(&file, "[web]\nroot = \"/usr\"\n").expect("written");
     let right = output(&lone_machine(), TIDEGATE, &["check", path]);
     assert!(right.status.success());
     let _ = std::fs::remove_file(&file);

@@ -46,6 +46,11 @@ impl Catalogue {
         Self { generation: self.generation + 1, ..self.clone() }
     }
 
+    /// One without entries, to be followed by another generation.
+    pub(crate) fn emptied(&self) -> Self {
+        Self { generation: self.generation, ..Self::default() }
+    }
+
     /// What is at `path`, which has no slashes at its ends.
     #[inline]
     pub(crate) fn find(&self, path: &[u8]) -> Option<&Entry> {

@@ -95,6 +95,7 @@ impl Loader {
         while !self.shared.is_stopping.load(Ordering::Acquire) {
             self.wait();
             self.follow_root();
+            self.renew_if_due();
             self.note_changes();
             self.serve_jobs();
             self.publish_if_due();
@@ -151,10 +152,23 @@ impl Loader {
         self.root_due = clock::now() + ROOT_PERIOD;
         if let Some(successor) = self.root.successor(self.is_watched) {
             self.root = successor;
-            self.pending = Pending::default();
-            let everything = self.root.tree.everything();
-            self.publish(everything, &Catalogue::default());
+            self.publish_anew();
         }
+    }
+
+    fn renew_if_due(&mut self) {
+        if self.shared.is_renewal_due.swap(false, Ordering::AcqRel) {
+            self.root.tree.clear();
+            self.publish_anew();
+        }
+    }
+
+    /// Shows workers a catalogue that shares nothing with the one before.
+    fn publish_anew(&mut self) {
+        self.pending = Pending::default();
+        let everything = self.root.tree.everything();
+        let emptied = self.shared.catalogue.load().emptied();
+        self.publish(everything, &emptied);
     }
 
     fn note_changes(&mut self) {

@@ -98,6 +98,7 @@ struct Shared {
     wake: EventFd,
     is_stopping: AtomicBool,
     is_rescan_due: AtomicBool,
+    is_renewal_due: AtomicBool,
     tally: Tally,
     account: Account,
 }
@@ -130,6 +131,7 @@ impl Library {
             wake: EventFd::new().map_err(LibraryError::Loader)?,
             is_stopping: AtomicBool::new(false),
             is_rescan_due: AtomicBool::new(false),
+            is_renewal_due: AtomicBool::new(false),
             tally: Tally::default(),
             account: budget.account().clone(),
         });
@@ -157,6 +159,12 @@ impl Library {
     /// Has the whole tree looked at again, soon.
     pub fn rescan(&self) {
         self.shared.is_rescan_due.store(true, Ordering::Release);
+        self.shared.wake_loader();
+    }
+
+    /// Has everything loaded anew, soon, whether it changed or not: [`Present`] writes other heads now.
+    pub fn renew(&self) {
+        self.shared.is_renewal_due.store(true, Ordering::Release);
         self.shared.wake_loader();
     }
 

@@ -206,6 +206,21 @@ fn a_change_that_leaves_size_and_time_is_seen() {
 }
 
 #[test]
+fn a_renewed_library_has_every_document_anew() {
+    let root = ScratchDir::new();
+    root.write("a/b.txt", b"same");
+    root.write("c.txt", b"same");
+    let mut desk = Desk::of(&root);
+    let (before, generation) = (desk.document("a/b.txt").unwrap(), desk.reader.generation());
+    desk.library.renew();
+    while desk.document("a/b.txt").is_none_or(|now| Arc::ptr_eq(&now, &before)) {
+        std::thread::yield_now();
+    }
+    assert!(desk.reader.generation() > generation, "what was remembered of the old one is void");
+    assert_eq!(desk.text("c.txt").unwrap(), "c.txt identity|same");
+}
+
+#[test]
 fn an_unchanged_document_survives_a_rescan() {
     let root = ScratchDir::new();
     root.write("a/page", "1");

@@ -45,6 +45,12 @@ impl Tree {
         Self { root, listings: HashMap::new(), linked: BTreeSet::new() }
     }
 
+    /// Forgets what was listed, so that [`Tree::everything`] is all new.
+    pub(crate) fn clear(&mut self) {
+        self.listings.clear();
+        self.linked.clear();
+    }
+
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }

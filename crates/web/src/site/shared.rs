@@ -60,10 +60,11 @@ impl Shared {
         })
     }
 
-    /// The same site under other settings: limits, timeouts, which names are served, error pages. Its
-    /// connections count on; heads stay as they are, for the library holds them.
+    /// The same site under other settings: limits, timeouts, which names are served, error pages, header
+    /// rules. Its connections count on. Heads that the library holds stay as they are until it is renewed.
     #[must_use]
     pub fn successor(&self, config: &Config, custom_pages: BTreeMap<Status, Page>) -> Arc<Self> {
+        self.heads.set_rules(config.headers.clone());
         Arc::new(Self {
             bounds: Bounds::of(config),
             naming: naming(config),

@@ -84,7 +84,7 @@ impl Net {
     }
 
     pub fn with_log(tree: Tree, settings: &str, log: Option<LogSender>) -> Self {
-        let mut config = Config::parse(settings).unwrap();
+        let mut config: Config = tidegate_config::parse(settings).unwrap();
         config.root = tree.root().to_owned();
         assert_eq!(config.faults(), []);
         let custom = page::read_custom(&config).unwrap();

@@ -27,7 +27,7 @@ impl ConfigFault {
         self
     }
 
-    pub(super) fn of_toml(error: &toml::de::Error, text: &str) -> Self {
+    pub(crate) fn of_toml(error: &toml::de::Error, text: &str) -> Self {
         let place = error.span().map(|span| place_of(text, span.start));
         Self { file: None, place, message: explain(error.message()) }
     }

@@ -1,8 +1,8 @@
-//! The site: its files, its log, and a service for each worker.
+//! The web server: its files, its log, and a service for each worker.
 //!
 //! What touches the file system as root is in [`Source::prepare`]; what runs afterwards is in [`Opened`].
 
-use super::settings::Settings;
+use super::settings::frame_share;
 use crate::exit::wrong_input;
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
@@ -10,11 +10,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 use tidegate_base::HashKey;
+use tidegate_config::PackMode;
 use tidegate_content::{Library, LibraryConfig, Mode, Packer};
 use tidegate_pipeline::Waker;
 use tidegate_sys::random;
 use tidegate_web::access_log::{self, LogSender, LogWriter};
-use tidegate_web::config::PackMode;
+use tidegate_web::config::HeaderRule;
 use tidegate_web::page::{self, Page};
 use tidegate_web::{Config, Shared, Site, Status, library_config};
 
@@ -27,8 +28,7 @@ pub(crate) struct Source {
 
 impl Source {
     /// Reads the error pages and opens the access log.
-    pub(crate) fn prepare(settings: &Settings) -> Result<Self> {
-        let config = &settings.config;
+    pub(crate) fn prepare(config: &Config) -> Result<Self> {
         let reopen = Arc::new(AtomicBool::new(false));
         let log = config.access_log.path.as_deref().map(|path| {
             let opened = access_log::open(path, Arc::clone(&reopen));
@@ -39,18 +39,20 @@ impl Source {
     }
 
     /// Looks at the tree of files and starts the threads that read files and write the log.
-    pub(crate) fn open(self, settings: &Settings) -> Result<Opened> {
-        let config = LibraryConfig { memory: settings.content_memory(), ..library_config(&settings.config) };
-        let library = Library::open(&config, self.shared.present())?;
+    pub(crate) fn open(self, config: &Config) -> Result<Opened> {
+        let memory = config.memory.0 - frame_share(config.mode, config.memory.0);
+        let wanted = LibraryConfig { memory, ..library_config(config) };
+        let library = Library::open(&wanted, self.shared.present())?;
         if let Some(error) = library.watch_error() {
             tracing::warn!("changes of files are not noticed, but on SIGHUP: {error}");
         }
         let log = self.log.map(|(sender, writer)| start_log(writer).map(|()| sender)).transpose()?;
-        let mode = match settings.config.mode {
+        let mode = match config.mode {
             PackMode::PreCopy => Mode::PreCopy,
             PackMode::Memcopy => Mode::MemCopy,
         };
-        Ok(Opened { shared: self.shared, library: Arc::new(library), log, reopen: self.reopen, mode })
+        let (library, rules) = (Arc::new(library), config.headers.clone());
+        Ok(Opened { shared: self.shared, library, rules, log, reopen: self.reopen, mode })
     }
 }
 
@@ -75,6 +77,7 @@ fn start_log(writer: LogWriter) -> Result<()> {
 pub(crate) struct Opened {
     shared: Arc<Shared>,
     library: Arc<Library>,
+    rules: Vec<HeaderRule>,
     log: Option<LogSender>,
     reopen: Arc<AtomicBool>,
     mode: Mode,
@@ -97,6 +100,10 @@ impl Opened {
     /// Goes on under other settings; returns what each service is to be given ([`Site::set_shared`]).
     pub(crate) fn reconfigure(&mut self, config: &Config) -> Result<Arc<Shared>> {
         self.shared = self.shared.successor(config, custom_pages(config)?);
+        if self.rules != config.headers {
+            self.rules.clone_from(&config.headers);
+            self.library.renew();
+        }
         Ok(Arc::clone(&self.shared))
     }
 

@@ -1,0 +1,39 @@
+//! Which rights the services keep: what they read and write, and as whom.
+
+use super::settings::Settings;
+use crate::privileges::{self, Needs};
+use anyhow::Result;
+use std::path::{Path, PathBuf};
+
+/// Gives up all other rights, unless the settings keep them.
+pub(super) fn drop_rights(settings: &Settings) -> Result<()> {
+    if !settings.config.process.sandbox {
+        tracing::warn!("all rights are kept (--no-sandbox)");
+        return Ok(());
+    }
+    tracing::info!("rights dropped: {}", privileges::drop_to(&needs(settings))?);
+    Ok(())
+}
+
+fn needs(settings: &Settings) -> Needs {
+    let config = &settings.config;
+    let mut readable: Vec<PathBuf> = config.web.iter().map(|web| web.root.clone()).collect();
+    // Its directory, because a changed file is often another one of the same name.
+    readable.extend(settings.file.as_deref().map(directory_of));
+    // The counters of the XDP program are one for each processor.
+    readable.push("/sys/devices/system/cpu".into());
+    let mut writable: Vec<PathBuf> = config.log_files().map(|file| directory_of(file)).collect();
+    writable.push(crate::stats::DIRECTORY.into());
+    if let Some(dns) = &config.dns {
+        readable.extend(dns.read_files().map(directory_of));
+        writable.extend(dns.written_files().map(directory_of));
+    }
+    Needs { readable, writable, user: config.process.user.clone() }
+}
+
+fn directory_of(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}

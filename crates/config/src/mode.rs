@@ -1,0 +1,14 @@
+//! How frames are made.
+
+use serde::Deserialize;
+
+/// How frames are made (Sandstorm paper, section 2.2).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PackMode {
+    /// Keep packets ready to be sent again.
+    #[default]
+    PreCopy,
+    /// Copy each packet from the one copy in memory.
+    Memcopy,
+}
