@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 pub mod config;
+pub mod message;
 pub mod name;
 pub mod zone;
 

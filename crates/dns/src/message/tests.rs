@@ -1,0 +1,4 @@
+//! Queries and answers, against the sections of the RFCs and against the crate `domain`.
+
+mod reading;
+mod writing;
