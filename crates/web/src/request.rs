@@ -82,6 +82,12 @@ impl<'h, 'a> Request<'h, 'a> {
     }
 }
 
+/// Whether the beginning of a head is that of a HEAD request: there is no content in the answer to one,
+/// whatever else is wrong with it (RFC 9110 section 9.3.2).
+pub fn is_head(head: &[u8]) -> bool {
+    skip_empty_lines(head).starts_with(b"HEAD ")
+}
+
 fn skip_empty_lines(mut head: &[u8]) -> &[u8] {
     while let Some(rest) = head.strip_prefix(b"\r\n") {
         head = rest;

@@ -30,6 +30,7 @@ use crate::access_log::{LogSender, Record, beginning_of};
 use crate::counters::SiteTally;
 use crate::field::validator::HttpSecond;
 use crate::memo::{Answer, AnswerTraits, Era, Memo};
+use crate::request::is_head;
 use crate::status::Status;
 use admission::PeerLimit;
 use hashbrown::HashMap;
@@ -207,10 +208,10 @@ impl Site {
     }
 
     /// Answers what is no request, or none that can be served, and ends the connection.
-    fn refuse(&mut self, conn: &mut SiteConn<'_>, status: Status, head_only: bool, head: &[u8]) {
+    fn refuse(&mut self, conn: &mut SiteConn<'_>, status: Status, head: &[u8]) {
         let answer = Answer {
             prepared: self.shared.pages.error(status),
-            traits: AnswerTraits { code: status.code(), head_only, close: true },
+            traits: AnswerTraits { code: status.code(), head_only: is_head(head), close: true },
         };
         self.answer(conn, answer, head);
         // RFC 9112 section 9.6: the peer may still be sending; to reset it now could cost it the answer.

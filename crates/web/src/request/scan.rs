@@ -61,10 +61,20 @@ impl HeadScan {
             }
         }
         self.pos = bytes.len();
-        self.judge_open_line(limits)
+        self.judge_open_line(self.pos, limits)
+    }
+
+    /// How many bytes were looked at.
+    pub const fn scanned_len(&self) -> usize {
+        self.pos
     }
 
     fn on_line(&mut self, bytes: &[u8], lf: usize, limits: &HeadLimits) -> Scanned {
+        // A line that is too long is refused for that, whether or not its end has come by then.
+        let open = self.judge_open_line(lf, limits);
+        if open != Scanned::Partial {
+            return open;
+        }
         // RFC 9112 section 2.2 lets a recipient take a bare LF for a line end. Two readers that
         // differ in this is how requests are smuggled, so it is refused.
         let Some(cr) = lf.checked_sub(1).filter(|&at| at >= self.line_start && bytes[at] == b'\r') else {
@@ -74,22 +84,19 @@ impl HeadScan {
         self.line_start = lf + 1;
         match (line_len, self.line_count) {
             // RFC 9112 section 2.2: empty lines before the request line are ignored.
-            (0, 0) => self.judge_open_line(limits),
+            (0, 0) => self.judge_open_line(self.pos, limits),
             (0, _) => self.judge_whole(limits),
-            _ => self.judge_line(line_len, limits),
+            _ => self.judge_line(limits),
         }
     }
 
-    fn judge_line(&mut self, line_len: usize, limits: &HeadLimits) -> Scanned {
+    fn judge_line(&mut self, limits: &HeadLimits) -> Scanned {
         self.line_count += 1;
-        if self.line_count == 1 && line_len > limits.line_len_max {
-            return Scanned::Refused(Status::UriTooLong);
-        }
         let field_count = self.line_count - 1;
         if field_count > limits.field_count_max.min(FIELD_COUNT_MAX) {
             return Scanned::Refused(Status::FieldsTooLarge);
         }
-        self.judge_open_line(limits)
+        self.judge_open_line(self.pos, limits)
     }
 
     fn judge_whole(&self, limits: &HeadLimits) -> Scanned {
@@ -99,14 +106,16 @@ impl HeadScan {
         Scanned::Whole(self.pos)
     }
 
-    fn judge_open_line(&self, limits: &HeadLimits) -> Scanned {
+    /// Judges a head of which the first `len` bytes are known, the last line among them still open: by
+    /// the limit that its bytes pass first, so that it is the same wherever they were split.
+    fn judge_open_line(&self, len: usize, limits: &HeadLimits) -> Scanned {
         // A CR whose LF is under way is not yet a byte of the line, hence the one more.
-        let open_len = self.pos - self.line_start;
-        if self.line_count == 0 && open_len > limits.line_len_max + 1 {
+        let line_end_max = self.line_start.saturating_add(limits.line_len_max).saturating_add(1);
+        if self.line_count == 0 && len > line_end_max && line_end_max <= limits.head_len_max {
             // RFC 9112 section 3: a request target longer than any that is parsed is a 414.
             return Scanned::Refused(Status::UriTooLong);
         }
-        if self.pos > limits.head_len_max {
+        if len > limits.head_len_max {
             return Scanned::Refused(Status::FieldsTooLarge);
         }
         Scanned::Partial

@@ -66,7 +66,7 @@ impl Site {
         match intake.scan.advance(bytes, &self.shared.bounds.head) {
             Scanned::Partial => 0,
             Scanned::Refused(status) => {
-                self.refuse(conn, status, false, bytes);
+                self.refuse(conn, status, &bytes[..intake.scan.scanned_len()]);
                 bytes.len()
             }
             Scanned::Whole(len) => self.on_head(conn, intake, &bytes[..len]),
@@ -90,8 +90,8 @@ impl Site {
                 self.answer(conn, answer, head);
                 head.len()
             }
-            Planned::Refuse { status, head_only } => {
-                self.refuse(conn, status, head_only, head);
+            Planned::Refuse(status) => {
+                self.refuse(conn, status, head);
                 head.len()
             }
             Planned::Await(document, encoding) => {

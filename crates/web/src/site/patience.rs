@@ -4,7 +4,6 @@
 //! meanwhile costs a stored time, not a timer moved.
 
 use super::intake::{Intake, Waiting};
-use super::planner::is_head;
 use super::{Phase, Site, SiteConn};
 use crate::status::Status;
 use tidegate_base::Duration;
@@ -72,11 +71,11 @@ impl Site {
                 // Behind an answer, the rest of its request's body is only waited for, never answered.
                 match intake.body {
                     Some(_) => self.end(conn),
-                    None => self.refuse(conn, Status::RequestTimeout, false, &intake.bytes),
+                    None => self.refuse(conn, Status::RequestTimeout, &intake.bytes),
                 }
             }
             Some(intake) if intake.waiting == Waiting::Load => {
-                self.refuse(conn, Status::ServiceUnavailable, is_head(&intake.bytes), &intake.bytes);
+                self.refuse(conn, Status::ServiceUnavailable, &intake.bytes);
                 conn.take(intake.held);
             }
             _ => {

@@ -20,12 +20,7 @@ pub(crate) enum Planned {
     /// An answer, and a body to be thrown away before the next request.
     Answer(Answer, Option<BodySkip>),
     /// No request, or none that can be served: where the next one starts is not known.
-    Refuse {
-        /// Why.
-        status: Status,
-        /// Whether it seems to be a HEAD.
-        head_only: bool,
-    },
+    Refuse(Status),
     /// The document is being loaded under the ticket that was given.
     Await(Arc<Document>, Encoding),
 }
@@ -86,14 +81,11 @@ impl Planner {
         let mut storage = FieldStorage::new();
         let request = match Request::parse(head, &mut storage) {
             Ok(request) => request,
-            Err(status) => return Planned::Refuse { status, head_only: is_head(head) },
+            Err(status) => return Planned::Refuse(status),
         };
         let body = match BodySkip::new(request.framing, rules.body_len_max) {
             Ok(body) => body,
-            Err(status) => {
-                let status = request.refusal().unwrap_or(status);
-                return Planned::Refuse { status, head_only: is_head(head) };
-            }
+            Err(status) => return Planned::Refuse(request.refusal().unwrap_or(status)),
         };
         let outcome = match self.respond(&request, rules, ticket, awaited) {
             Ok(outcome) => outcome,
@@ -215,12 +207,6 @@ fn lasting(status: Status, prepared: Arc<Prepared>) -> Outcome {
 
 fn once(status: Status, prepared: Arc<Prepared>) -> Outcome {
     Outcome { code: status.code(), prepared, is_lasting: false }
-}
-
-/// Whether bytes look like a HEAD request: there is no content in the answer to one, whatever else is
-/// wrong with it (RFC 9110 section 9.3.2).
-pub(crate) fn is_head(head: &[u8]) -> bool {
-    head.trim_ascii_start().starts_with(b"HEAD ")
 }
 
 const fn status_of(cause: LoadError) -> Status {

@@ -28,6 +28,11 @@ impl Browser {
         self.exchanges.entry(id).or_default()
     }
 
+    /// What is kept of a connection, from now on no more.
+    pub fn forget(&mut self, id: ConnId) -> Exchange {
+        self.exchanges.remove(&id).unwrap_or_default()
+    }
+
     pub fn queue(&mut self, id: ConnId, bytes: &[u8]) {
         self.exchange(id).to_send.push(bytes.into());
     }

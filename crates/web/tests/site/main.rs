@@ -3,8 +3,11 @@
 #![allow(unreachable_pub)]
 
 mod answers;
+mod any_bytes;
 mod browser;
 mod connections;
 mod net;
+#[path = "../random_requests/pieces.rs"]
+mod pieces;
 mod splits;
 mod tree;

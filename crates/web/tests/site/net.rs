@@ -162,6 +162,11 @@ impl Net {
         self.client.service_mut().exchange(id).received.clone()
     }
 
+    /// All that a connection got; it is not kept any longer.
+    pub fn forget(&mut self, id: ConnId) -> Vec<u8> {
+        self.client.service_mut().forget(id).received
+    }
+
     pub fn is_eof(&mut self, id: ConnId) -> bool {
         let exchange = self.client.service_mut().exchange(id);
         exchange.is_eof || exchange.closed.is_some()

@@ -1,8 +1,10 @@
 //! However a stream of requests is split over segments, the answers are the same.
 use crate::net::Net;
 use crate::tree::Tree;
+use crate::{any_bytes, pieces};
 use proptest::prelude::*;
 use std::cell::RefCell;
+use tidegate_base::Rng;
 
 const STREAM: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n\
     \r\nHEAD /a.css HTTP/1.1\r\nHost: a\r\nX: y\r\n\r\n\
@@ -40,4 +42,28 @@ fn answers_do_not_depend_on_segments() {
         let seen = answers(&mut net.borrow_mut(), &cuts);
         prop_assert_eq!(String::from_utf8_lossy(&seen), String::from_utf8_lossy(&whole));
     });
+}
+
+const SEED_COUNT: u64 = 400;
+
+/// The fuzz target's driver over seeded streams. `FUZZ_SEED=N` runs one seed.
+#[test]
+fn any_stream_gets_its_answers_whatever_its_segments() {
+    let mut net = any_bytes::site();
+    let only: Option<u64> = std::env::var("FUZZ_SEED").ok().and_then(|seed| seed.parse().ok());
+    for seed in only.map_or(0..SEED_COUNT, |seed| seed..seed + 1) {
+        let mut rng = Rng::new(seed);
+        let mut bytes = rng.next_u32().to_le_bytes().to_vec();
+        bytes.extend(pieces::stream(&mut rng));
+        eprintln!("FUZZ_SEED={seed}");
+        any_bytes::drive(&mut net, &bytes);
+    }
+}
+
+/// A file that libFuzzer wrote, named by `FUZZ_FILE`.
+#[test]
+fn a_recorded_failure_stays_repaired() {
+    if let Some(path) = std::env::var_os("FUZZ_FILE") {
+        any_bytes::drive(&mut any_bytes::site(), &std::fs::read(path).unwrap());
+    }
 }
