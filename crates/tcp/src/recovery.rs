@@ -40,15 +40,6 @@ struct Undo {
     ssthresh: u32,
 }
 
-/// A tail loss probe that is under way (RFC 8985 section 7.4).
-#[derive(Clone, Copy, Debug)]
-struct TailProbe {
-    /// SND.NXT after it.
-    end: SeqNumber,
-    /// It repeated the last segment rather than sending a new one.
-    is_again: bool,
-}
-
 /// What SACK blocks of one acknowledgement said, and what was in flight before it.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct SackReport {
@@ -73,7 +64,8 @@ pub(crate) struct Recovery {
     undo: Option<Undo>,
     /// Our timestamp in the episode's first retransmission (RFC 3522 section 3.2, step 1).
     again_stamp: Option<u32>,
-    probe: Option<TailProbe>,
+    /// SND.NXT when a tail loss probe went out that is not answered (RFC 8985 section 7.4).
+    probe: Option<SeqNumber>,
     /// Below here bytes count as lost from then on, if they do not arrive (RFC 8985 section 6.2: the
     /// reordering window).
     suspects: Option<(SeqNumber, Instant)>,
@@ -342,14 +334,17 @@ impl Connection {
         }
     }
 
-    /// A tail loss probe is answered: if it repaired a loss, that loss counts (RFC 8985 section 7.4).
+    /// A tail loss probe is answered: if it repaired a loss, that loss counts (RFC 8985 section 7.4). In
+    /// recovery, where it counts already, any progress is an answer.
     fn settle_probe(&mut self, now: Instant, config: &Config, repr: &TcpRepr, sack: SackReport) {
         let Some(recovery) = &mut self.recovery else { return };
-        if !recovery.probe.is_some_and(|probe| repr.ack.at_or_after(probe.end)) {
+        if recovery.is_fast() {
+            recovery.probe = None;
+        }
+        if recovery.probe.take_if(|end| repr.ack.at_or_after(*end)).is_none() {
             return;
         }
-        let is_again = recovery.probe.take().is_some_and(|probe| probe.is_again);
-        if is_again && !sack.is_duplicate && recovery.is_open() {
+        if !sack.is_duplicate && recovery.is_open() {
             self.reduce(now, config, sack.flight);
             self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
         }
@@ -381,10 +376,24 @@ impl Connection {
         }
     }
 
-    /// A tail loss probe goes out; `is_again` if it repeats the last segment.
-    pub(crate) fn on_tail_probe(&mut self, is_again: bool) {
-        let end = self.send.nxt;
-        self.recovery_mut().probe = Some(TailProbe { end, is_again });
+    /// Whether a tail loss probe may go out: one at a time, and none once a timeout has told that much is
+    /// lost. Unlike in RFC 8985 section 7.2 also in fast recovery, as in RFC 9002 section 6.2: where one
+    /// acknowledgement answers all that is in flight, its loss would cost a timeout.
+    #[inline]
+    pub(crate) fn may_probe(&self) -> bool {
+        let is_free = |recovery: &Recovery| recovery.probe.is_none() && !recovery.is_timeout();
+        self.state.can_send() && self.recovery.as_deref().is_none_or(is_free)
+    }
+
+    /// A tail loss probe goes out. In recovery that is the oldest segment, which counts as lost again.
+    pub(crate) fn on_tail_probe(&mut self) {
+        let (snd_una, snd_nxt, mss) = (self.send.una, self.send.nxt, self.window.mss);
+        let recovery = self.recovery_mut();
+        recovery.probe = Some(snd_nxt);
+        if recovery.is_fast() {
+            recovery.scoreboard.lose_again_at(snd_una, mss);
+            recovery.send_one = true;
+        }
     }
 
     /// Gives the box back once nothing is in it.

@@ -172,6 +172,13 @@ impl Scoreboard {
         self.again.len() != count
     }
 
+    /// The first `len` bytes of a retransmission at `snd_una` are lost too.
+    pub(crate) fn lose_again_at(&mut self, snd_una: SeqNumber, len: u32) {
+        let Some(first) = self.again.first_mut().filter(|again| again.range.start == snd_una) else { return };
+        first.range.start = (snd_una + len).min(first.range.end);
+        self.again.retain(|again| again.range.start.before(again.range.end));
+    }
+
     /// The retransmission timer fired: whatever did not arrive is lost. If the peer claims to hold the
     /// very byte that it asks for, its claims are void (RFC 2018 section 8).
     pub(crate) fn on_timeout(&mut self, snd_una: SeqNumber, snd_nxt: SeqNumber) {

@@ -146,11 +146,7 @@ impl Connection {
     /// PTO (RFC 8985 section 7.2); none where a probe would not help.
     #[inline]
     fn probe_timeout(&self) -> Option<Duration> {
-        if self.recovery.is_some()
-            || self.backoff > 0
-            || !self.flags.has(Flags::SACK)
-            || !self.state.can_send()
-        {
+        if self.backoff > 0 || !self.flags.has(Flags::SACK) || !self.may_probe() {
             return None;
         }
         let round_trips = self.rtt.smoothed()?.saturating_mul(2).max(PROBE_TIMEOUT_MIN);

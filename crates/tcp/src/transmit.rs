@@ -75,8 +75,8 @@ impl Connection {
         if self.flags.take(Flags::SYN_DUE) && matches!(self.state, State::SynSent | State::SynReceived) {
             return Some(self.transmit_syn(now, config));
         }
-        if self.flags.take(Flags::TAIL_PROBE_DUE) && self.is_in_flight() && self.state.can_send() {
-            return self.transmit_tail_probe(now, config, segment_len);
+        if self.flags.take(Flags::TAIL_PROBE_DUE) && self.is_in_flight() && self.may_probe() {
+            return Some(self.transmit_tail_probe(now, config, segment_len));
         }
         if self.flags.take(Flags::PROBE_DUE) && self.state.is_synchronized() {
             // An old sequence number asks for an acknowledgement (RFC 9293 section 3.8.4).
@@ -146,7 +146,7 @@ impl Connection {
         {
             return Some(again);
         }
-        let outgoing = self.transmit_new(now, config, segment_len, false);
+        let outgoing = self.transmit_new(now, config, segment_len);
         let is_stuck = outgoing.is_none() && !self.is_in_flight() && self.timers.wait == Wait::None;
         if is_stuck && (self.unsent() > 0 || self.is_fin_due()) {
             // The window is closed or too small, and nothing in flight will bring an answer.
@@ -203,14 +203,12 @@ impl Connection {
         Outgoing { repr, offset, payload_len: piece.len as usize, ecn: 0 }
     }
 
-    /// New text or the FIN, if both windows have room. A tail loss probe is not held by congestion
-    /// control.
+    /// New text or the FIN, if both windows have room.
     fn transmit_new(
         &mut self,
         now: Instant,
         config: &Config,
         segment_len: SegmentLen<'_>,
-        is_probe: bool,
     ) -> Option<Outgoing> {
         let unsent = self.unsent();
         if unsent == 0 && !self.is_fin_due() {
@@ -226,7 +224,7 @@ impl Connection {
             self.restart_if_idle(now, config);
         }
         let max = max.min(room);
-        if !is_probe && self.pipe() + max > self.window.cwnd {
+        if self.pipe() + max > self.window.cwnd {
             self.flags.set(Flags::CWND_LIMITED);
             return None;
         }
@@ -267,27 +265,22 @@ impl Connection {
         Outgoing { repr, offset, payload_len: piece.len as usize, ecn }
     }
 
-    /// A tail loss probe: new text if there is some, else the last segment again (RFC 8985
-    /// section 7.3).
+    /// A tail loss probe: in recovery the oldest segment once more, else the last one (RFC 8985
+    /// section 7.3). The RFC would rather send new text; but a peer that got everything delays its answer
+    /// to one new segment by many round trips of a short path, and answers a repetition at once.
     fn transmit_tail_probe(
         &mut self,
         now: Instant,
         config: &Config,
         segment_len: SegmentLen<'_>,
-    ) -> Option<Outgoing> {
-        if self.recovery.is_some() {
-            return None;
-        }
-        // From here on the timer is that of the retransmission: a probe is not probed for.
-        self.recovery_mut();
-        if let Some(outgoing) = self.transmit_new(now, config, segment_len, true) {
-            self.on_tail_probe(false);
-            return Some(outgoing);
+    ) -> Outgoing {
+        self.on_tail_probe();
+        if let Some(oldest) = self.transmit_again(now, config, segment_len) {
+            return oldest;
         }
         let start = self.send.last_start.max(self.send.una);
         let piece = self.cut_again(Range { start, end: self.send.nxt }, segment_len);
-        self.on_tail_probe(true);
-        Some(self.emit_again(now, config, piece))
+        self.emit_again(now, config, piece)
     }
 
     fn on_fin_sent(&mut self) {

@@ -441,6 +441,40 @@ fn a_tail_loss_is_probed_within_two_round_trips() {
 }
 
 #[test]
+fn a_probe_repeats_what_is_answered_at_once_rather_than_sending_more() {
+    let mut bench = Bench::established();
+    bench.now += Duration::from_millis(20);
+    bench.connection.offer(1 << 20);
+    let flight = bench.poll_all();
+    bench.wait_timer();
+    let out = bench.poll_all();
+    assert_eq!(out.iter().map(at).collect::<Vec<_>>(), [at(flight.last().expect("a flight"))]);
+}
+
+#[test]
+fn recovery_is_probed_by_its_oldest_segment() {
+    let mut bench = Bench::established();
+    bench.connection.offer(100);
+    bench.poll_all();
+    bench.now += Duration::from_millis(1);
+    bench.give(&segment(1, 101, ACK), b"");
+    bench.connection.offer(8 * 1460);
+    bench.poll_all();
+    bench.now += Duration::from_millis(1);
+    // The first of eight is lost, and so is the only acknowledgement of its repetition.
+    bench.give(&TcpRepr { options: sack(101 + 1460, 101 + 8 * 1460), ..segment(1, 101, ACK) }, b"");
+    assert_eq!(bench.poll_all().iter().map(at).collect::<Vec<_>>(), [(101, 1, ACK, 1460)]);
+    assert!(bench.connection.deadline().since(bench.now) < Duration::from_millis(10));
+    bench.wait_timer();
+    assert_eq!(bench.poll_all().iter().map(at).collect::<Vec<_>>(), [(101, 1, ACK, 1460)]);
+    // One probe; then the retransmission timer has its turn.
+    assert!(bench.connection.deadline().since(bench.now) > Duration::from_millis(100));
+    let cwnd = bench.connection.window.cwnd;
+    bench.give(&segment(1, 101 + 8 * 1460, ACK), b"");
+    assert_eq!(bench.connection.window.cwnd, cwnd);
+}
+
+#[test]
 fn a_congestion_mark_is_echoed_until_answered() {
     let ecn_syn = TcpRepr { flags: TcpFlags::SYN.with(TcpFlags::ECE).with(TcpFlags::CWR), ..syn() };
     let mut bench = Bench::accept(Config { ecn: true, ..config() }, &ecn_syn);

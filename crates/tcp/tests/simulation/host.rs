@@ -33,6 +33,8 @@ pub(crate) struct Host {
     /// Bytes received, all of them as they should be.
     pub(crate) received: u64,
     pub(crate) peer_closed: bool,
+    /// When the last byte arrived.
+    pub(crate) received_at: Instant,
     /// Bytes of data sent, repetitions included.
     pub(crate) sent: u64,
     was_established: bool,
@@ -56,6 +58,7 @@ impl Host {
             closed: None,
             received: 0,
             peer_closed: false,
+            received_at: Instant::ZERO,
             sent: 0,
             was_established: false,
             offered: 0,
@@ -83,7 +86,16 @@ impl Host {
         };
         let may_offer = self.was_established && self.offered < self.plan.stream_len;
         let burst = if may_offer { self.next_burst } else { Instant::FAR_FUTURE };
-        connection.deadline().min(burst).min(self.next_read)
+        self.on_tick(connection.deadline()).min(burst).min(self.next_read)
+    }
+
+    /// When a timer for `at` fires: with the next tick.
+    fn on_tick(&self, at: Instant) -> Instant {
+        match self.plan.timer_tick.as_nanos() {
+            0 => at,
+            _ if at == Instant::FAR_FUTURE => at,
+            tick => Instant::from_nanos(at.as_nanos().div_ceil(tick) * tick),
+        }
     }
 
     /// Takes a packet; what it answers at once, without a connection, comes back.
@@ -154,6 +166,9 @@ impl Host {
             *received += bytes.len() as u64;
         });
         connection.check_invariants(&self.plan.config);
+        if self.received > before {
+            self.received_at = now;
+        }
         self.read(now, (self.received - before) as u32);
         self.note(now, &outcome);
         outcome.reply_reset.then(|| reset::reply(repr, payload.len())).flatten()

@@ -11,6 +11,7 @@
 
 mod host;
 mod network;
+mod pace;
 mod scenario;
 mod world;
 

@@ -75,6 +75,8 @@ pub(crate) struct HostPlan {
     /// Where its ready packets end: segments are not cut across.
     pub(crate) chunk_len: u64,
     pub(crate) isn: SeqNumber,
+    /// Timers fire at multiples of this only; zero for no such wheel.
+    pub(crate) timer_tick: Duration,
 }
 
 /// A simulation to run.
@@ -116,6 +118,7 @@ fn host(rng: &mut Rng) -> HostPlan {
         close_when: if rng.chance(0.5) { CloseWhen::Offered } else { CloseWhen::PeerClosed },
         chunk_len: [1428, 1428, 100, 9000][rng.below(4) as usize],
         isn: SeqNumber(rng.next_u32()),
+        timer_tick: Duration::ZERO,
     }
 }
 

@@ -37,7 +37,8 @@ impl World {
         Self { now, network, hosts, next_attack: now, seen: [None; 2], scenario }
     }
 
-    pub(crate) fn run(mut self) {
+    /// Runs it to its end; says how long it took until the last byte arrived.
+    pub(crate) fn run(mut self) -> Duration {
         self.hosts[0].connect(self.now);
         if self.scenario.simultaneous_open {
             self.hosts[1].connect(self.now);
@@ -46,7 +47,8 @@ impl World {
         let begin = self.now;
         for _ in 0..STEPS_MAX {
             if self.is_over() {
-                return self.judge();
+                self.judge();
+                return self.hosts[0].received_at.max(self.hosts[1].received_at).since(begin);
             }
             self.step();
             assert!(self.now.since(begin) < TIME_MAX, "never ends: {}", self.state());
