@@ -11,6 +11,7 @@
 //! Not here: TCP itself (`tcp`), what is sent (`content`), where frames come from (`port`).
 #![forbid(unsafe_code)]
 
+mod admission;
 mod datagram;
 mod egress;
 mod flow;
@@ -28,6 +29,7 @@ mod tcp_out;
 mod time_wait;
 mod udp;
 
+pub use admission::{Gate, PeerLimit};
 pub use datagram::{BURST_LEN_MAX, Datagram, Reply};
 pub use egress::Egress;
 pub use interface::{Interface, Ownership};

@@ -20,6 +20,7 @@ pub(crate) enum Outlet<'a, R> {
 pub(crate) trait Intake<R> {
     fn push(&mut self, response: R, len: u64);
     fn len(&self) -> usize;
+    fn byte_count(&self) -> u64;
 }
 
 impl<R> Outlet<'_, R> {
@@ -38,6 +39,14 @@ impl<R> Outlet<'_, R> {
             Self::Part(intake) => intake.len(),
         }
     }
+
+    #[inline]
+    pub(crate) fn byte_count(&self) -> u64 {
+        match self {
+            Self::Own(queue) => queue.byte_count(),
+            Self::Part(intake) => intake.byte_count(),
+        }
+    }
 }
 
 /// An outlet of the whole, as one of its parts sees it.
@@ -53,5 +62,9 @@ impl<P, R> Intake<P> for Wrapping<'_, '_, P, R> {
 
     fn len(&self) -> usize {
         self.outlet.len()
+    }
+
+    fn byte_count(&self) -> u64 {
+        self.outlet.byte_count()
     }
 }

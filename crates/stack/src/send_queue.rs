@@ -20,6 +20,17 @@ pub(crate) struct Entry<R> {
     pub(crate) response: R,
 }
 
+/// What an acknowledgement did to the queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Acknowledged {
+    /// No response is done that was not before.
+    Nothing,
+    /// At least one is, and others are not.
+    Some,
+    /// The last ones are.
+    All,
+}
+
 /// Responses in stream order, without gaps.
 pub(crate) struct SendQueue<R> {
     end: u64,
@@ -41,6 +52,11 @@ impl<R> SendQueue<R> {
         usize::from(self.first.is_some())
             + usize::from(self.second.is_some())
             + self.rest.as_ref().map_or(0, |r| r.len())
+    }
+
+    /// How many bytes those are, from the first one's first byte on.
+    pub(crate) fn byte_count(&self) -> u64 {
+        self.first.as_ref().map_or(0, |first| self.end - first.start)
     }
 
     /// Lays a response of `len` bytes behind the others.
@@ -69,10 +85,10 @@ impl<R> SendQueue<R> {
         rest.get(at).filter(|e| e.start <= offset)
     }
 
-    /// Forgets what lies wholly before `acked`. True if that emptied the queue.
+    /// Forgets what lies wholly before `acked`.
     #[inline]
-    pub(crate) fn acknowledge(&mut self, acked: u64) -> bool {
-        let had_some = self.first.is_some();
+    pub(crate) fn acknowledge(&mut self, acked: u64) -> Acknowledged {
+        let end = self.first.as_ref().map(|e| e.end);
         while self.first.as_ref().is_some_and(|e| e.end <= acked) {
             self.first = self.second.take();
             self.second = self.rest.as_mut().and_then(|r| r.pop_front());
@@ -80,7 +96,12 @@ impl<R> SendQueue<R> {
         if self.rest.as_ref().is_some_and(|r| r.is_empty()) {
             self.rest = None;
         }
-        had_some && self.first.is_none()
+        match end {
+            Some(end) if end > acked => Acknowledged::Nothing,
+            None => Acknowledged::Nothing,
+            Some(_) if self.first.is_none() => Acknowledged::All,
+            Some(_) => Acknowledged::Some,
+        }
     }
 }
 

@@ -1,5 +1,5 @@
 //! The queue against a plain list.
-use super::SendQueue;
+use super::{Acknowledged, SendQueue};
 use proptest::prelude::*;
 
 proptest! {
@@ -13,9 +13,15 @@ proptest! {
             list.push((end, end + len, i));
             end += len;
         }
-        let emptied = queue.acknowledge(acked);
-        prop_assert_eq!(emptied, end <= acked);
+        let first_end = list[0].1;
+        let expected = match acked {
+            _ if acked < first_end => Acknowledged::Nothing,
+            _ if acked < end => Acknowledged::Some,
+            _ => Acknowledged::All,
+        };
+        prop_assert_eq!(queue.acknowledge(acked), expected);
         list.retain(|(_, e, _)| *e > acked);
+        prop_assert_eq!(queue.byte_count(), list.first().map_or(0, |(start, _, _)| end - start));
         prop_assert_eq!(queue.len(), list.len());
         for offset in 0..end + 2 {
             let expected = list.iter().find(|(s, e, _)| (*s..*e).contains(&offset)).map(|(_, _, i)| *i);

@@ -68,6 +68,12 @@ pub trait Service: Sized {
         conn.close();
     }
 
+    /// A response is wholly acknowledged that was not before: there is room for another, for a service that
+    /// makes what it sends as the peer takes it. Called before [`Service::on_sent`].
+    fn on_acked(&mut self, conn: &mut Conn<'_, Self>) {
+        let _ = conn;
+    }
+
     /// All that was written is acknowledged.
     fn on_sent(&mut self, conn: &mut Conn<'_, Self>) {
         let _ = conn;
@@ -191,6 +197,11 @@ impl<S: Service> Conn<'_, S> {
     /// How many responses are written and not wholly acknowledged.
     pub fn unsent_count(&self) -> usize {
         self.outlet.len()
+    }
+
+    /// How many bytes those are.
+    pub fn unsent_len(&self) -> u64 {
+        self.outlet.byte_count()
     }
 
     /// Keeps the last `n` received bytes on the peer's account: the window stays that much smaller

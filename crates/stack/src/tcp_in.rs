@@ -5,7 +5,7 @@ use crate::flow::FlowKey;
 use crate::host;
 use crate::link::Link;
 use crate::outlet::Outlet;
-use crate::send_queue::SendQueue;
+use crate::send_queue::{Acknowledged, SendQueue};
 use crate::service::{Actions, Conn, ConnId, Service};
 use crate::stack::{Stack, drop_reason};
 use crate::table::{Reach, Slot};
@@ -370,11 +370,14 @@ impl<'a, S: Service> Intake<'a, S> {
         if outcome.established && !self.is_open {
             self.open();
         }
-        let emptied = outcome.acked && self.queue.acknowledge(acked);
+        let done = if outcome.acked { self.queue.acknowledge(acked) } else { Acknowledged::Nothing };
         if !*self.is_accepted {
             return self.actions;
         }
-        if emptied {
+        if done != Acknowledged::Nothing {
+            self.call(|service, conn| service.on_acked(conn));
+        }
+        if done == Acknowledged::All {
             self.call(|service, conn| service.on_sent(conn));
         }
         if outcome.peer_closed {

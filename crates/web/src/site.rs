@@ -17,7 +17,6 @@
 //! Invariant: a connection that has nothing unanswered owns no memory here; a connection that is
 //! ending gets no further answer.
 
-mod admission;
 mod feed;
 mod intake;
 mod patience;
@@ -32,7 +31,6 @@ use crate::field::validator::HttpSecond;
 use crate::memo::{Answer, AnswerTraits, Era, Memo};
 use crate::request::is_head;
 use crate::status::Status;
-use admission::PeerLimit;
 use hashbrown::HashMap;
 use intake::{Awaited, Intake, Waiting};
 use planner::Planner;
@@ -41,7 +39,7 @@ use std::sync::Arc;
 use tidegate_base::{Duration, Instant};
 use tidegate_content::{Document, Encoding, Packer, Reader, Response, Stamp};
 use tidegate_packet::Pool;
-use tidegate_stack::{Closed, Conn, ConnId, FetchError, Payload, Service};
+use tidegate_stack::{Closed, Conn, ConnId, FetchError, Payload, PeerLimit, Service};
 
 /// Heads that a worker remembers.
 const MEMO_ENTRY_COUNT: usize = 4096;

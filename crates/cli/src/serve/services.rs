@@ -103,6 +103,10 @@ impl Service for Services {
         self.act(conn, Site::on_eof);
     }
 
+    fn on_acked(&mut self, conn: &mut Conn<'_, Self>) {
+        self.act(conn, Site::on_acked);
+    }
+
     fn on_sent(&mut self, conn: &mut Conn<'_, Self>) {
         self.act(conn, Site::on_sent);
     }

@@ -1,6 +1,5 @@
 //! What the workers of one site share: settings, prebuilt answers, the count of connections.
 
-use super::admission::Gate;
 use crate::config::Config;
 use crate::head::Heads;
 use crate::page::{Page, Pages};
@@ -13,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 use tidegate_base::{Duration, HashKey};
 use tidegate_content::{LibraryConfig, Present};
+use tidegate_stack::Gate;
 
 /// How much a connection may take up, and how long.
 #[derive(Clone, Copy, Debug)]
