@@ -1,4 +1,5 @@
 //! Queries and answers, against the sections of the RFCs and against the crate `domain`.
 
+mod agreement;
 mod reading;
 mod writing;
