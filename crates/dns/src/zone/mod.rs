@@ -20,6 +20,7 @@
 
 mod builder;
 mod catalog;
+pub mod file;
 mod index;
 mod node;
 mod nsec;

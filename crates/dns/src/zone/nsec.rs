@@ -1,7 +1,6 @@
 //! The NSEC chain: who proves that a name, or a type at it, does not exist (RFC 4034 section 4, 4035 3.1.3).
 
 use super::Zone;
-use super::index::label_starts;
 use super::node::Node;
 use crate::name::Folded;
 
@@ -67,11 +66,14 @@ impl Zone {
 
 /// The label of `wire` that stands just before its last `above` bytes; empty if nothing does.
 fn label_below(wire: &[u8], above: usize) -> &[u8] {
-    let below = wire.len().saturating_sub(above);
-    let mut starts = [0u8; 128];
-    let labels = label_starts(&wire[..below], &mut starts);
-    match labels.checked_sub(1) {
-        Some(last) => &wire[usize::from(starts[last]) + 1..below],
-        None => b"",
+    let end = wire.len().saturating_sub(above);
+    let mut at = 0;
+    while at < end {
+        let next = at + 1 + usize::from(wire[at]);
+        if next >= end {
+            return &wire[at + 1..end];
+        }
+        at = next;
     }
+    b""
 }

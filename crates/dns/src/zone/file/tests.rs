@@ -1,0 +1,1 @@
+//! Zone files: what they mean, and what they are told when they mean nothing.
