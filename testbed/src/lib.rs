@@ -26,6 +26,7 @@
 
 mod bed;
 mod capture;
+mod dns_peers;
 mod end;
 mod error;
 mod layout;
@@ -35,6 +36,7 @@ mod scratch;
 
 pub use bed::Testbed;
 pub use capture::{Capture, Trace};
+pub use dns_peers::{DnsPeers, ZoneFile};
 pub use end::End;
 pub use error::TestbedError;
 pub use layout::{Layout, Segmentation, Side};
