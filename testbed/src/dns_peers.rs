@@ -20,7 +20,7 @@ use tidegate_sys::netns::Netns;
 use crate::{Process, ScratchDir, TestbedError};
 
 /// How long a peer may take to load its zones.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A zone and the file that it is in.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,6 +10,7 @@
 //! callbacks and answers go out the same way.
 #![forbid(unsafe_code)]
 
+pub mod answer;
 pub mod config;
 pub mod message;
 pub mod name;

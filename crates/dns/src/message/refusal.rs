@@ -59,9 +59,8 @@ impl<'a> ErrorReply<'a> {
     /// Writes the reply at the beginning of `out` and gives its length; `None` if it does not fit. `udp_size`
     /// is what this server takes over UDP.
     pub fn emit(&self, udp_size: u16, out: &mut [u8]) -> Option<usize> {
-        // RFC 1035 section 4.1.1: ID, opcode and RD are the query's; RFC 4035 section 3.2.2: CD too.
-        let flags =
-            self.flags.only(Flags::RD.with(Flags::CD)).with_opcode(self.flags.opcode()).with(Flags::QR);
+        // RFC 1035 section 4.1.1: ID, opcode and RD are the query's.
+        let flags = self.flags.only(Flags::RD).with_opcode(self.flags.opcode()).with(Flags::QR);
         let limit = out.len();
         let mut writer = Writer::new(out, limit, self.id, flags)?;
         writer.set_rcode(self.rcode);

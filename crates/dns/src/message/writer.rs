@@ -71,12 +71,12 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// An answer to `query` of at most `limit` octets, with its ID, opcode, RD and CD (RFC 1035 section 4.1.1,
-    /// RFC 4035 section 3.2.2) and its question, letter by letter; NOERROR and no AA yet. `None` if `out` is too
-    /// short for that.
+    /// An answer to `query` of at most `limit` octets, with its ID, opcode and RD (RFC 1035 section 4.1.1), CD
+    /// clear (RFC 4035 section 3.1.6), and its question, letter by letter; NOERROR and no AA yet. `None` if
+    /// `out` is too short for that.
     #[inline]
     pub fn answering(query: &Query<'_>, out: &'a mut [u8], limit: usize) -> Option<Self> {
-        let flags = query.flags.only(Flags::RD.with(Flags::CD)).with_opcode(query.opcode()).with(Flags::QR);
+        let flags = query.flags.only(Flags::RD).with_opcode(query.opcode()).with(Flags::QR);
         let mut writer = Self::new(out, limit, query.id, flags)?;
         writer.question(&query.question).ok()?;
         Some(writer)

@@ -15,7 +15,7 @@ const SILENCE: Duration = Duration::from_millis(150);
 const ATTEMPTS: usize = 3;
 
 /// The answer to each query, or none where the server stays silent. Runs in the caller's namespace.
-pub fn ask(server: SocketAddr, queries: &[Vec<u8>]) -> Vec<Option<Vec<u8>>> {
+pub(crate) fn ask(server: SocketAddr, queries: &[Vec<u8>]) -> Vec<Option<Vec<u8>>> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     socket.connect(server).unwrap();
     socket.set_read_timeout(Some(SILENCE)).unwrap();

@@ -7,23 +7,36 @@ use crate::message::{Message, shown};
 
 /// A part of an answer that is compared for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub(crate) enum Part {
     /// Whether there is an answer at all, and it can be read.
     Presence,
-    Flags,
-    Rcode,
     Question,
+    Opt,
+    /// All but TC.
+    Flags,
     Answer,
+    Rcode,
     Authority,
     Additional,
-    Opt,
+    Truncation,
 }
 
-const PARTS: [Part; 7] =
-    [Part::Flags, Part::Rcode, Part::Question, Part::Answer, Part::Authority, Part::Additional, Part::Opt];
+/// In the order in which one follows from the other.
+const PARTS: [Part; 8] = [
+    Part::Question,
+    Part::Opt,
+    Part::Flags,
+    Part::Answer,
+    Part::Rcode,
+    Part::Authority,
+    Part::Additional,
+    Part::Truncation,
+];
+
+const TC: u16 = 0x0200;
 
 /// The answers of the three servers to one query.
-pub struct Trio<'a> {
+pub(crate) struct Trio<'a> {
     pub query: &'a [u8],
     pub nsd: Option<Message>,
     pub knot: Option<Message>,
@@ -32,7 +45,7 @@ pub struct Trio<'a> {
 
 /// How the three stand to each other in one part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stand {
+pub(crate) enum Stand {
     /// The peers agree and we do not: a failure.
     Against,
     /// The peers differ and we go with NSD.
@@ -43,10 +56,23 @@ pub enum Stand {
     Alone,
 }
 
+impl Part {
+    fn is_section(self) -> bool {
+        matches!(self, Part::Answer | Part::Authority | Part::Additional)
+    }
+}
+
+impl Stand {
+    fn without_agreement(self) -> Stand {
+        if self == Stand::Against { Stand::Alone } else { self }
+    }
+}
+
 fn same(part: Part, one: &Message, other: &Message) -> bool {
     match part {
         Part::Presence => true,
-        Part::Flags => one.flags == other.flags,
+        Part::Flags => one.flags & !TC == other.flags & !TC,
+        Part::Truncation => one.flags & TC == other.flags & TC,
         Part::Rcode => one.rcode == other.rcode,
         Part::Question => one.question == other.question,
         Part::Answer => one.answer == other.answer,
@@ -62,11 +88,25 @@ impl Trio<'_> {
         let (Some(nsd), Some(knot), Some(ours)) = (&self.nsd, &self.knot, &self.ours) else {
             return self.silence().into_iter().collect();
         };
-        let stands = PARTS.iter().map(|part| {
-            let stand = stand(same(*part, nsd, knot), same(*part, nsd, ours), same(*part, knot, ours));
-            stand.map(|stand| (*part, stand))
-        });
-        stands.flatten().collect()
+        let mut comparable = true;
+        let mut differences = Vec::new();
+        for part in PARTS.into_iter().filter(|part| !(part.is_section() && self.is_cut_short())) {
+            let peers_agree = same(part, nsd, knot);
+            let found = stand(peers_agree, same(part, nsd, ours), same(part, knot, ours));
+            // What follows from a part in which the peers differ is no common opinion.
+            let found = if comparable { found } else { found.map(Stand::without_agreement) };
+            differences.extend(found.map(|stand| (part, stand)));
+            comparable &= peers_agree;
+        }
+        differences
+    }
+
+    /// We and a peer say TC: what such a message still holds is no answer, it has to be asked for again over TCP
+    /// (RFC 2181 section 9).
+    fn is_cut_short(&self) -> bool {
+        let has_tc =
+            |message: &Option<Message>| message.as_ref().is_some_and(|message| message.flags & TC != 0);
+        has_tc(&self.ours) && (has_tc(&self.nsd) || has_tc(&self.knot))
     }
 
     fn silence(&self) -> Option<(Part, Stand)> {
@@ -79,7 +119,8 @@ impl Trio<'_> {
         let mut text = String::new();
         let _ = writeln!(text, "{}", shown_query(self.query));
         for (server, message) in [("nsd ", &self.nsd), ("knot", &self.knot), ("ours", &self.ours)] {
-            let _ = writeln!(text, "  {server} {}", message.as_ref().map_or("(silent)".into(), shown_message));
+            let _ =
+                writeln!(text, "  {server} {}", message.as_ref().map_or("(silent)".into(), shown_message));
         }
         text
     }
@@ -120,7 +161,7 @@ fn shown_query(query: &[u8]) -> String {
 }
 
 /// Name and type of the question of a well-formed query.
-pub fn question(query: &[u8]) -> Option<(&[u8], u16)> {
+pub(crate) fn question(query: &[u8]) -> Option<(&[u8], u16)> {
     let rest = query.get(12..)?;
     let mut end = 0;
     while *rest.get(end)? != 0 {
@@ -132,9 +173,16 @@ pub fn question(query: &[u8]) -> Option<(&[u8], u16)> {
 
 /// Counts and examples by kind of difference.
 #[derive(Default)]
-pub struct Tally {
+pub(crate) struct Tally {
     pub asked: usize,
-    kinds: BTreeMap<Vec<(Part, Stand)>, (usize, Vec<String>)>,
+    kinds: BTreeMap<Vec<(Part, Stand)>, Examples>,
+}
+
+/// Queries of one kind of difference.
+#[derive(Default)]
+struct Examples {
+    count: usize,
+    shown: Vec<String>,
 }
 
 /// Examples kept of each kind.
@@ -147,24 +195,24 @@ impl Tally {
         if differences.is_empty() {
             return;
         }
-        let (count, examples) = self.kinds.entry(differences).or_default();
-        *count += 1;
-        if examples.len() < EXAMPLES {
-            examples.push(trio.report());
+        let examples = self.kinds.entry(differences).or_default();
+        examples.count += 1;
+        if examples.shown.len() < EXAMPLES {
+            examples.shown.push(trio.report());
         }
     }
 
     /// How many queries had a part in which the peers agree and we differ.
     pub fn failures(&self) -> usize {
         let against = |kind: &[(Part, Stand)]| kind.iter().any(|(_, stand)| *stand == Stand::Against);
-        self.kinds.iter().filter(|(kind, _)| against(kind)).map(|(_, (count, _))| count).sum()
+        self.kinds.iter().filter(|(kind, _)| against(kind)).map(|(_, examples)| examples.count).sum()
     }
 
     pub fn report(&self) -> String {
         let mut text = format!("{} queries, {} against both peers\n", self.asked, self.failures());
-        for (kind, (count, examples)) in &self.kinds {
+        for (kind, Examples { count, shown }) in &self.kinds {
             let _ = writeln!(text, "\n== {count} x {kind:?}");
-            examples.iter().for_each(|example| text += example);
+            shown.iter().for_each(|example| text += example);
         }
         text
     }

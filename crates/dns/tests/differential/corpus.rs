@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use tidegate_testbed::ZoneFile;
 
 /// A name in wire format, letters as they are written in the file.
-pub type Wire = Vec<u8>;
+pub(crate) type Wire = Vec<u8>;
 
 /// Zones that are served together.
-pub struct Set {
+pub(crate) struct Set {
     pub zones: Vec<ZoneFile>,
     pub owners: BTreeSet<Wire>,
 }
@@ -28,7 +28,8 @@ impl Set {
 
     /// These zones.
     pub fn from(zones: Vec<ZoneFile>) -> Set {
-        let owners = zones.iter().flat_map(|zone| owners_in(&fs::read_to_string(&zone.path).unwrap())).collect();
+        let owners =
+            zones.iter().flat_map(|zone| owners_in(&fs::read_to_string(&zone.path).unwrap())).collect();
         Set { zones, owners }
     }
 }
@@ -65,7 +66,7 @@ fn owners_in(text: &str) -> BTreeSet<Wire> {
 }
 
 /// A name from presentation format: RFC 1035 5.1.
-pub fn name_from_text(text: &str, origin: &[u8]) -> Wire {
+pub(crate) fn name_from_text(text: &str, origin: &[u8]) -> Wire {
     if text == "@" {
         return origin.to_vec();
     }
@@ -103,7 +104,7 @@ fn escaped(octets: &mut std::str::Bytes<'_>) -> u8 {
 }
 
 /// The name without its first label; the root has no parent.
-pub fn parent(name: &[u8]) -> Option<&[u8]> {
+pub(crate) fn parent(name: &[u8]) -> Option<&[u8]> {
     match name.first() {
         None | Some(0) => None,
         Some(len) => name.get(1 + usize::from(*len)..),
@@ -111,7 +112,7 @@ pub fn parent(name: &[u8]) -> Option<&[u8]> {
 }
 
 /// `label` put in front, if the result is a name at all.
-pub fn child(label: &[u8], name: &[u8]) -> Option<Wire> {
+pub(crate) fn child(label: &[u8], name: &[u8]) -> Option<Wire> {
     let wire: Wire = [&[label.len() as u8], label, name].concat();
     (wire.len() <= 255).then_some(wire)
 }

@@ -7,7 +7,7 @@ use std::fmt;
 
 /// An answer, ready to be compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
+pub(crate) struct Message {
     /// QR, opcode, AA, TC, RD, RA, Z, AD, CD as they stand; the RCODE is taken out.
     pub flags: u16,
     /// With the upper bits that OPT carries.
@@ -18,11 +18,13 @@ pub struct Message {
     pub authority: Vec<Record>,
     pub additional: Vec<Record>,
     pub opt: Option<Opt>,
+    /// A section had the same record twice; peers do that at times, and we never may.
+    pub has_duplicates: bool,
 }
 
 /// A record: names folded and decompressed.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Record {
+pub(crate) struct Record {
     pub owner: Vec<u8>,
     pub rtype: u16,
     pub class: u16,
@@ -32,7 +34,7 @@ pub struct Record {
 
 /// An OPT record, field by field (RFC 6891 6.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Opt {
+pub(crate) struct Opt {
     pub size: u16,
     pub version: u8,
     pub flags: u16,
@@ -48,25 +50,35 @@ impl Message {
         let mut reader = Reader { octets, at: 0 };
         let [_, flags, questions, answers, authorities, additionals] = reader.header()?;
         let question = reader.questions(questions)?.to_vec();
-        let answer = reader.records(answers)?;
-        let authority = reader.records(authorities)?;
-        let mut additional = reader.records(additionals)?;
+        let mut sections =
+            [reader.records(answers)?, reader.records(authorities)?, reader.records(additionals)?];
+        let has_duplicates =
+            sections.iter_mut().fold(false, |found, section| found | drop_duplicates(section));
+        let [answer, authority, mut additional] = sections;
         if reader.at != octets.len() {
             return Err("octets after the last record");
         }
         let opt = take_opt(&mut additional)?;
         let rcode = flags & 15 | opt.as_ref().map_or(0, |(_, upper)| upper << 4);
         let opt = opt.map(|(opt, _)| opt);
-        Ok(Message { flags: flags & !15, rcode, question, answer, authority, additional, opt })
+        Ok(Message {
+            flags: flags & !15,
+            rcode,
+            question,
+            answer,
+            authority,
+            additional,
+            opt,
+            has_duplicates,
+        })
     }
+}
 
-    pub fn is_authoritative(&self) -> bool {
-        self.flags & 0x0400 != 0
-    }
-
-    pub fn is_truncated(&self) -> bool {
-        self.flags & 0x0200 != 0
-    }
+/// A section is a set; whether it was one before.
+fn drop_duplicates(section: &mut Vec<Record>) -> bool {
+    let len = section.len();
+    section.dedup();
+    section.len() != len
 }
 
 /// Moves the OPT out of the additional section; its TTL's uppermost octet belongs to the RCODE.
@@ -157,9 +169,6 @@ impl<'a> Reader<'a> {
     fn records(&mut self, count: u16) -> Result<Vec<Record>, &'static str> {
         let mut records = (0..count).map(|_| self.record()).collect::<Result<Vec<_>, _>>()?;
         records.sort();
-        if records.windows(2).any(|pair| pair[0] == pair[1]) {
-            return Err("a record twice in one section");
-        }
         Ok(records)
     }
 
@@ -173,7 +182,11 @@ impl<'a> Reader<'a> {
             return Err("data cut short");
         }
         let data = self.data(rtype, end)?;
-        if self.at == end { Ok(Record { owner, rtype, class, ttl, data }) } else { Err("data of another length") }
+        if self.at == end {
+            Ok(Record { owner, rtype, class, ttl, data })
+        } else {
+            Err("data of another length")
+        }
     }
 
     /// The data, with the names in it as [`layout`] says.
@@ -211,7 +224,7 @@ impl fmt::Debug for Record {
 }
 
 /// A name as text, for reports.
-pub fn shown(name: &[u8]) -> String {
+pub(crate) fn shown(name: &[u8]) -> String {
     let mut text = String::new();
     let mut rest = name;
     while let Some((len, after)) = rest.split_first().filter(|(len, _)| **len > 0) {

@@ -9,8 +9,8 @@ use crate::corpus::{Set, Wire, child, parent};
 
 /// The types that every name is asked for: RFC 1035, 3596, 2782, 4034, 5155, 6672, 9460, then meta and unknown ones.
 const TYPES: [u16; 29] = [
-    1, 2, 5, 6, 12, 15, 16, 28, 33, 35, 39, 43, 46, 47, 48, 50, 51, 52, 64, 65, 255, 257, 99, 44, 29, 36, 65280,
-    65282, 12345,
+    1, 2, 5, 6, 12, 15, 16, 28, 33, 35, 39, 43, 46, 47, 48, 50, 51, 52, 64, 65, 255, 257, 99, 44, 29, 36,
+    65280, 65282, 12345,
 ];
 
 /// The types that names made up around the zones' own are asked for.
@@ -18,7 +18,7 @@ const TYPES_FEW: [u16; 8] = [1, 5, 2, 43, 255, 16, 6, 47];
 
 /// The dress of a query.
 #[derive(Clone, Copy, Debug)]
-pub struct Dress {
+pub(crate) struct Dress {
     /// Requestor's UDP payload size, if there is an OPT at all (RFC 6891 6.2.3).
     edns_size: Option<u16>,
     dnssec_ok: bool,
@@ -48,7 +48,7 @@ const DRESSES: [Dress; 12] = [
 ];
 
 /// A small generator of numbers; the same seed gives the same queries (SplitMix64).
-pub struct Draw(pub u64);
+pub(crate) struct Draw(pub u64);
 
 impl Draw {
     pub fn next(&mut self) -> u64 {
@@ -65,7 +65,7 @@ impl Draw {
 
 /// How many of the dresses each name and type wears.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
+pub(crate) enum Extent {
     /// This many, drawn.
     Drawn(usize),
     /// All of them.
@@ -73,7 +73,7 @@ pub enum Extent {
 }
 
 /// The queries for a set, each a whole message with ID 0.
-pub fn queries(set: &Set, extent: Extent, draw: &mut Draw) -> Vec<Vec<u8>> {
+pub(crate) fn queries(set: &Set, extent: Extent, draw: &mut Draw) -> Vec<Vec<u8>> {
     let mut queries = Vec::new();
     for name in own_names(set) {
         TYPES.iter().for_each(|rtype| dress(&name, *rtype, extent, draw, &mut queries));
@@ -96,7 +96,9 @@ fn dress(name: &[u8], rtype: u16, extent: Extent, draw: &mut Draw, queries: &mut
 
 /// Every owner and everything above it.
 fn own_names(set: &Set) -> BTreeSet<Wire> {
-    let above = |name: &Wire| std::iter::successors(Some(name.clone()), |name| parent(name).map(<[u8]>::to_vec)).collect::<Vec<_>>();
+    let above = |name: &Wire| {
+        std::iter::successors(Some(name.clone()), |name| parent(name).map(<[u8]>::to_vec)).collect::<Vec<_>>()
+    };
     set.owners.iter().flat_map(above).collect()
 }
 
@@ -135,18 +137,20 @@ fn query(name: &[u8], rtype: u16, dress: Dress, draw: &mut Draw) -> Vec<u8> {
 }
 
 /// A header with ID 0 (RFC 1035 4.1.1).
-pub fn header(flags: u16, counts: [u16; 4]) -> Vec<u8> {
+pub(crate) fn header(flags: u16, counts: [u16; 4]) -> Vec<u8> {
     [[0, 0], flags.to_be_bytes()].into_iter().chain(counts.map(u16::to_be_bytes)).flatten().collect()
 }
 
 /// An OPT record: RFC 6891 6.1.2. `ttl` carries the extended RCODE, the version and the flags.
-pub fn opt(size: u16, ttl: u32, options: &[u8]) -> Vec<u8> {
-    let fixed = [&[0, 0, 41], &size.to_be_bytes()[..], &ttl.to_be_bytes(), &(options.len() as u16).to_be_bytes()].concat();
+pub(crate) fn opt(size: u16, ttl: u32, options: &[u8]) -> Vec<u8> {
+    let fixed =
+        [&[0, 0, 41], &size.to_be_bytes()[..], &ttl.to_be_bytes(), &(options.len() as u16).to_be_bytes()]
+            .concat();
     [&fixed, options].concat()
 }
 
 fn shuffled_case(name: &[u8], draw: &mut Draw) -> Wire {
-    let mut bits = if draw.next() % 2 == 0 { draw.next() } else { 0 };
+    let mut bits = if draw.next().is_multiple_of(2) { draw.next() } else { 0 };
     let mut flip = |octet: &u8| {
         bits = bits.rotate_right(1);
         if octet.is_ascii_alphabetic() && bits & 1 == 1 { octet ^ 0x20 } else { *octet }

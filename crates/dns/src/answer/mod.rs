@@ -1,0 +1,171 @@
+//! The answer to a question: every case of RFC 1034 section 4.3.2, as RFC 2308, 4035, 4592, 5155, 6672, 8482 and
+//! 9471 amend it.
+//!
+//! ```text
+//!   Query --> class --IN--> Catalog::find --> Zone::find --+-- Exact, Wildcard --> positive.rs --+--> alias: again
+//!               |                                          +-- Dname ------------> alias.rs -----/
+//!               +--CH--> chaos.rs                          +-- Cut --------------> referral.rs
+//!                                                          +-- Missing, no data -> negative.rs --> denial.rs
+//!                                              then, where room is left: additional.rs
+//! ```
+//!
+//! What it is not: it reads no packet ([`Query`] is parsed), knows no transport and counts nothing. It does not
+//! allocate: names live on the stack, data is copied from the zone into the message.
+//!
+//! The invariant: what is written are whole record sets with their signatures. Where a required one does not fit,
+//! the message ends there and has TC (RFC 2181 section 9).
+
+mod additional;
+mod alias;
+mod chaos;
+mod denial;
+mod emit;
+mod negative;
+mod positive;
+mod referral;
+mod trail;
+
+use domain::base::iana::Rtype;
+
+use crate::message::{Class, ExtendedError, Query, Rcode, Section, Writer};
+use crate::name::Folded;
+use crate::zone::{Catalog, Hosting, Lookup, Rrset, Zone};
+
+use self::denial::Denials;
+use self::emit::{Full, Out};
+use self::trail::Trail;
+
+/// What an operator says about answers that no zone holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    /// `version.bind` and `version.server` in class CHAOS; refused if absent.
+    pub version: Option<String>,
+    /// `id.server` and `hostname.bind` in class CHAOS (RFC 4892); refused if absent.
+    pub identity: Option<String>,
+}
+
+/// Writes the answer to `query` and returns its RCODE, which the writer has too. OPT and what else comes last is
+/// the caller's.
+pub fn answer(catalog: &Catalog, query: &Query<'_>, policy: &Policy, writer: &mut Writer<'_>) -> Rcode {
+    let rcode = match query.question.class {
+        // RFC 1035 section 3.2.5: ANY asks for every class, and there is no other that zones are in.
+        Class::IN | Class::ANY => Search::new(catalog, query, writer).run(),
+        Class::CH => chaos::answer(query, policy, writer),
+        _ => Rcode::REFUSED,
+    };
+    writer.set_rcode(rcode);
+    rcode
+}
+
+/// One question on its way through the zones.
+struct Search<'a, 'w, 'b> {
+    catalog: &'a Catalog,
+    out: Out<'w, 'b>,
+    qtype: Rtype,
+    /// QNAME, then what aliases make of it.
+    name: Folded,
+    /// So far: what a truncated message has too.
+    rcode: Rcode,
+    /// Aliases that are in the answer already.
+    trail: Trail<'a>,
+    /// Proofs that belong to the answer and follow it in the authority section.
+    denials: Denials<'a>,
+    /// The set whose data names hosts, and the zone that it is from.
+    pointing: Option<(&'a Zone, Rrset<'a>)>,
+}
+
+/// Where a step leads.
+enum Step {
+    /// The answer is complete.
+    Done,
+    /// [`Search::name`] has changed: an alias leads there.
+    Again,
+}
+
+impl<'a, 'w, 'b> Search<'a, 'w, 'b> {
+    fn new(catalog: &'a Catalog, query: &Query<'_>, writer: &'w mut Writer<'b>) -> Self {
+        Search {
+            catalog,
+            out: Out::new(writer, query.dnssec_ok()),
+            qtype: Rtype::from_int(query.question.rtype.0),
+            name: Folded::of(query.question.name),
+            rcode: Rcode::NOERROR,
+            trail: Trail::new(),
+            denials: Denials::new(),
+            pointing: None,
+        }
+    }
+
+    fn run(mut self) -> Rcode {
+        match self.hosting() {
+            // RFC 8914 section 4.21 tells "not mine" from "not for you".
+            None => {
+                self.out.explain(ExtendedError::NOT_AUTHORITATIVE);
+                Rcode::REFUSED
+            }
+            Some(Hosting::Unavailable) => Rcode::SERVFAIL,
+            Some(Hosting::Ready(zone)) => {
+                if self.resolve(zone).is_err() {
+                    self.out.truncate();
+                }
+                self.rcode
+            }
+        }
+    }
+
+    /// Who is responsible for the name at hand. The DS of a zone is its parent's, and so is the answer if both
+    /// are here (RFC 4035 section 3.1.4.1).
+    fn hosting(&self) -> Option<&'a Hosting> {
+        let hosting = self.catalog.find(&self.name)?;
+        if self.qtype != Rtype::DS {
+            return Some(hosting);
+        }
+        let above = || self.catalog.find_above(&self.name).filter(|above| above.zone().is_some());
+        match hosting {
+            Hosting::Ready(zone) if zone.apex() != self.name.name() => Some(hosting),
+            _ => above().or(Some(hosting)),
+        }
+    }
+
+    fn resolve(&mut self, zone: &'a Zone) -> Result<(), Full> {
+        let mut zone = zone;
+        while let Step::Again = self.step(zone)? {
+            // An alias that leaves our zones ends the answer: the resolver goes on from there.
+            let Some(next) = self.hosting().and_then(Hosting::zone) else { break };
+            zone = next;
+        }
+        self.denials.write(&mut self.out)?;
+        self.add_addresses();
+        Ok(())
+    }
+
+    /// RFC 1034 section 4.3.2 step 3, as RFC 4592 section 3.3.1 and RFC 6672 section 3.2 have it.
+    fn step(&mut self, zone: &'a Zone) -> Result<Step, Full> {
+        let found = zone.find(&self.name);
+        if self.trail.is_empty() && self.is_authoritative(found) {
+            self.out.set_authoritative();
+        }
+        match found {
+            Lookup::Exact(node) => self.at_node(zone, node),
+            Lookup::Cut { cut, at_cut: true } if self.qtype == Rtype::DS => self.delegation_signer(zone, cut),
+            Lookup::Cut { cut, .. } => self.referral(zone, cut),
+            Lookup::Dname { owner } => self.redirect(zone, owner),
+            Lookup::Wildcard { encloser, wildcard } => self.synthesize(zone, encloser, wildcard),
+            Lookup::Missing { encloser } => self.name_error(zone, encloser),
+        }
+    }
+
+    /// AA speaks of the first owner in the answer (RFC 1035 section 4.1.1), so only the first step counts.
+    fn is_authoritative(&self, found: Lookup<'a>) -> bool {
+        match found {
+            Lookup::Cut { at_cut, .. } => at_cut && self.qtype == Rtype::DS,
+            _ => true,
+        }
+    }
+
+    /// Writes a set that belongs to the answer under the name at hand, and remembers where it points.
+    fn put_answer(&mut self, zone: &'a Zone, set: Rrset<'a>) -> Result<(), Full> {
+        self.pointing = Some((zone, set));
+        self.out.put(Section::Answer, self.name.name(), set)
+    }
+}
