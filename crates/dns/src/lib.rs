@@ -12,8 +12,14 @@
 
 pub mod answer;
 pub mod config;
+pub mod desk;
 pub mod message;
 pub mod name;
+mod namestorm;
+pub mod tcp;
+pub mod transfer;
+pub mod tsig;
 pub mod zone;
 
 pub use config::Config;
+pub use namestorm::Namestorm;

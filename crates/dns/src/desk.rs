@@ -1,0 +1,303 @@
+//! Answers to whole messages, whatever they ask: the way of everything that is not an ordinary query in a
+//! datagram.
+//!
+//! ```text
+//!   message --Query::parse--> signed? --tsig::check--> dispatch --+-- ordinary: answer
+//!                                                                 +-- AXFR, IXFR: acl, journal -> Outbound
+//!                                                                 +-- NOTIFY: acl -> secondary
+//!                                       Signer <--- answer <------+
+//! ```
+//! Not the hot path of UDP, which finds most answers ready; what it does not know comes here too.
+//!
+//! Invariant: a zone is handed out, and a NOTIFY heeded, only to whom the zone's relations name; an answer to a
+//! signed query is signed.
+
+use crate::answer::{self, Policy};
+use crate::message::{ErrorReply, Flags, Opcode, Opt, Query, Rcode, Refusal, Rtype, Writer};
+use crate::name::{Folded, NameBuf};
+use crate::tcp::{Answered, Answerer, Asked};
+use crate::transfer::clock::unix_s;
+use crate::transfer::inbound::{is_newer, proposed_serial};
+use crate::transfer::outbound::{Outbound, Script, Ticket};
+use crate::transfer::secondary::Event;
+use crate::transfer::{Relations, Served};
+use crate::tsig::{self, Checked, Pass, Rejection};
+use crate::zone::Catalog;
+use arc_swap::{ArcSwap, Cache};
+use crossbeam_channel::Sender;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tidegate_base::Duration;
+
+/// What a server says of itself, and what it takes on.
+#[derive(Clone, Debug)]
+pub struct DeskConfig {
+    /// What an operator says that is in no zone.
+    pub policy: Policy,
+    /// Its name for itself (RFC 5001).
+    pub nsid: Option<Vec<u8>>,
+    /// What it takes over UDP.
+    pub udp_size: u16,
+    /// Transfers under way at once.
+    pub transfer_count_max: usize,
+}
+
+impl Default for DeskConfig {
+    fn default() -> Self {
+        Self { policy: Policy::default(), nsid: None, udp_size: 1232, transfer_count_max: 16 }
+    }
+}
+
+/// Who asks, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Asker {
+    /// From where.
+    pub peer: SocketAddr,
+    /// How the answer gets there.
+    pub way: Way,
+}
+
+/// How an answer gets to whom it is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// In one datagram, of at most so many bytes.
+    Udp {
+        /// What the server sends and the path carries, whatever the client takes.
+        size_max: usize,
+    },
+    /// On a connection.
+    Tcp {
+        /// How long it is kept idle (RFC 7828).
+        keep_alive: Duration,
+    },
+}
+
+/// Answers for one worker.
+pub struct Desk {
+    served: Arc<Served>,
+    catalog: Cache<Arc<ArcSwap<Catalog>>, Arc<Catalog>>,
+    config: Arc<DeskConfig>,
+    checks: Sender<Event>,
+    /// As many others as there are transfers under way.
+    ticket: Ticket,
+}
+
+type Outcome = Answered<Box<Outbound>>;
+
+impl Desk {
+    /// A worker's desk over what is `served`; `checks` leads to the keeper of copied zones.
+    pub(crate) fn new(served: Arc<Served>, config: Arc<DeskConfig>, checks: Sender<Event>) -> Self {
+        let catalog = Cache::new(served.catalog());
+        Self { served, catalog, config, checks, ticket: Ticket::default() }
+    }
+
+    /// Goes on under other settings.
+    pub fn set_config(&mut self, config: Arc<DeskConfig>) {
+        self.config = config;
+    }
+
+    /// Answers `message`, in `room`.
+    pub fn answer(&mut self, message: &[u8], asker: Asker, room: &mut [u8]) -> Outcome {
+        let mut name = NameBuf::new();
+        match Query::parse(message, &mut name) {
+            Ok(query) if query.tsig_at.is_some() => self.check(&query, asker, room),
+            Ok(query) => self.dispatch(&query, asker, None, room),
+            Err(Refusal::Reply(reply)) => self.refuse(&reply, room),
+            Err(Refusal::Silence(_)) => Answered::Hopeless,
+        }
+    }
+
+    fn refuse(&self, reply: &ErrorReply<'_>, room: &mut [u8]) -> Outcome {
+        reply.emit(self.config.udp_size, room).map_or(Answered::Hopeless, Answered::Message)
+    }
+
+    /// RFC 8945 section 5.2: a signature is looked at before anything else.
+    fn check(&mut self, query: &Query<'_>, asker: Asker, room: &mut [u8]) -> Outcome {
+        let relations = self.served.relations();
+        match tsig::check(query.message, relations.keys(), unix_s()) {
+            Checked::Signed(pass) => self.answer_signed(query, asker, pass, room),
+            Checked::Rejected(rejection) => self.reject(query, &rejection, room),
+            Checked::Unsigned | Checked::Malformed => self.say(query, asker, Rcode::FORMERR, room),
+        }
+    }
+
+    fn answer_signed(&mut self, query: &Query<'_>, asker: Asker, pass: Pass, room: &mut [u8]) -> Outcome {
+        let mut signer = pass.signer();
+        let size_max = asker.size_max(query, room);
+        let Some(plain_len) = size_max.checked_sub(signer.record_len()) else { return Answered::Hopeless };
+        match self.dispatch(query, asker, Some(&pass), &mut room[..plain_len]) {
+            Answered::Message(len) => {
+                let signed_len = signer.sign(room, len, unix_s());
+                signed_len.map_or(Answered::Hopeless, Answered::Message)
+            }
+            other => other,
+        }
+    }
+
+    /// RFC 8945 section 5.2: NOTAUTH, and the reason in a TSIG record.
+    fn reject(&self, query: &Query<'_>, rejection: &Rejection, room: &mut [u8]) -> Outcome {
+        let mut answered = || {
+            let size_max = room.len();
+            let mut writer = Writer::answering(query, room, size_max)?;
+            writer.set_rcode(Rcode::NOTAUTH);
+            let len = writer.finish();
+            rejection.answer(room, len, unix_s())
+        };
+        answered().map_or(Answered::Hopeless, Answered::Message)
+    }
+
+    fn dispatch(&mut self, query: &Query<'_>, asker: Asker, pass: Option<&Pass>, room: &mut [u8]) -> Outcome {
+        match (query.opcode(), query.question.rtype) {
+            (Opcode::NOTIFY, _) => self.notified(query, asker, pass, room),
+            (_, Rtype::AXFR | Rtype::IXFR) => self.transfer(query, asker, pass, room),
+            _ => self.ordinary(query, asker, room),
+        }
+    }
+
+    fn ordinary(&mut self, query: &Query<'_>, asker: Asker, room: &mut [u8]) -> Outcome {
+        let size_max = asker.size_max(query, room);
+        let config = Arc::clone(&self.config);
+        let Some(mut writer) = Writer::answering(query, room, size_max) else { return Answered::Hopeless };
+        if let Some(opt) = opt(&config, query, asker) {
+            // No room for it: then there is none for an answer, and TC will say so.
+            let _ = writer.set_opt(opt);
+        }
+        answer::answer(self.catalog.load(), query, &config.policy, &mut writer);
+        Answered::Message(writer.finish())
+    }
+
+    /// An answer without records.
+    fn say(&self, query: &Query<'_>, asker: Asker, rcode: Rcode, room: &mut [u8]) -> Outcome {
+        let size_max = asker.size_max(query, room);
+        let Some(mut writer) = Writer::answering(query, room, size_max) else { return Answered::Hopeless };
+        writer.set_rcode(rcode);
+        if rcode == Rcode::NOERROR {
+            writer.set_flags(Flags::AA);
+        }
+        if let Some(opt) = opt(&self.config, query, asker) {
+            let _ = writer.set_opt(opt);
+        }
+        Answered::Message(writer.finish())
+    }
+
+    /// Hands out a zone, or says why not.
+    fn transfer(&mut self, query: &Query<'_>, asker: Asker, pass: Option<&Pass>, room: &mut [u8]) -> Outcome {
+        let script = match self.script(query, asker, pass) {
+            Ok(script) => script,
+            Err(rcode) => return self.say(query, asker, rcode, room),
+        };
+        match asker.way {
+            Way::Udp { .. } => in_one_datagram(script, query, asker, room),
+            // The one here, and one for each transfer.
+            Way::Tcp { .. } if Arc::strong_count(&self.ticket) > self.config.transfer_count_max => {
+                self.say(query, asker, Rcode::SERVFAIL, room)
+            }
+            Way::Tcp { .. } => {
+                let (signer, ticket) = (pass.map(Pass::signer), Arc::clone(&self.ticket));
+                Answered::Transfer(Box::new(Outbound::new(script, query, signer, Some(ticket))))
+            }
+        }
+    }
+
+    /// What is to be handed out, if it may be.
+    fn script(&mut self, query: &Query<'_>, asker: Asker, pass: Option<&Pass>) -> Result<Script, Rcode> {
+        let apex = Folded::of(query.question.name);
+        let relations = self.served.relations();
+        // RFC 5936 section 2.2.1: NOTAUTH for a zone that is not here.
+        let hosting = self.catalog.load().hosting(&apex).ok_or(Rcode::NOTAUTH)?;
+        if !may_have(&relations, &apex, asker, pass) {
+            return Err(Rcode::REFUSED);
+        }
+        let zone = Arc::clone(hosting.zone().ok_or(Rcode::SERVFAIL)?);
+        let is_udp = matches!(asker.way, Way::Udp { .. });
+        match query.question.rtype {
+            // RFC 5936 section 4.2: not defined over UDP.
+            Rtype::AXFR if is_udp => Err(Rcode::FORMERR),
+            Rtype::AXFR => Ok(Script::Whole(zone)),
+            _ => {
+                let theirs = proposed_serial(query.message).ok_or(Rcode::FORMERR)?;
+                Ok(self.steps(zone, theirs, is_udp))
+            }
+        }
+    }
+
+    /// RFC 1995 sections 2 and 4: the steps, if they are known, or all of it; over UDP the version at least, so
+    /// that the client comes again by TCP.
+    fn steps(&self, zone: Arc<crate::zone::Zone>, theirs: u32, is_udp: bool) -> Script {
+        if !is_newer(zone.serial(), theirs) {
+            return Script::Version(zone);
+        }
+        match self.served.steps(zone.apex(), theirs, zone.serial()) {
+            Some(steps) => Script::Steps(zone, steps),
+            None if is_udp => Script::Version(zone),
+            None => Script::Whole(zone),
+        }
+    }
+
+    /// RFC 1996 section 3.11: heeds the news that a copied zone has changed.
+    fn notified(&self, query: &Query<'_>, asker: Asker, pass: Option<&Pass>, room: &mut [u8]) -> Outcome {
+        let apex = query.question.name;
+        let relations = self.served.relations();
+        let copied = relations.of(apex).and_then(|relation| relation.copied.as_ref());
+        let rcode = match copied {
+            _ if query.question.rtype != Rtype::SOA => Rcode::NOTIMP,
+            None => Rcode::NOTAUTH,
+            Some(copied) if !copied.heeds(asker.peer.ip(), pass.map(|pass| pass.key().name())) => {
+                Rcode::REFUSED
+            }
+            Some(_) => {
+                // Nobody listens any more when the service ends.
+                let _ = self.checks.send(Event::Check(NameBuf::from(apex)));
+                Rcode::NOERROR
+            }
+        };
+        self.say(query, asker, rcode, room)
+    }
+}
+
+impl Answerer for Desk {
+    type Transfer = Box<Outbound>;
+
+    fn answer(&mut self, asked: Asked<'_>, room: &mut [u8]) -> Outcome {
+        let asker = Asker { peer: asked.peer, way: Way::Tcp { keep_alive: asked.keep_alive } };
+        Self::answer(self, asked.message, asker, room)
+    }
+}
+
+impl Asker {
+    fn size_max(&self, query: &Query<'_>, room: &[u8]) -> usize {
+        match self.way {
+            Way::Udp { size_max } => query.udp_len_max(size_max).min(room.len()),
+            Way::Tcp { .. } => room.len(),
+        }
+    }
+}
+
+fn may_have(relations: &Relations, apex: &Folded, asker: Asker, pass: Option<&Pass>) -> bool {
+    let key = pass.map(|pass| pass.key().name());
+    relations.of(apex.name()).is_some_and(|relation| relation.allow_transfer.admits(asker.peer.ip(), key))
+}
+
+fn in_one_datagram(script: Script, query: &Query<'_>, asker: Asker, room: &mut [u8]) -> Outcome {
+    let size_max = asker.size_max(query, room);
+    let version = Script::Version(Arc::clone(script.zone()));
+    let made = [script, version].into_iter().find_map(|script| {
+        let transfer = Outbound::new(script, query, None, None);
+        transfer.in_one_message(&mut room[..size_max])
+    });
+    made.map_or(Answered::Hopeless, Answered::Message)
+}
+
+/// The OPT record of an answer, if the query has one (RFC 6891 section 7).
+fn opt<'c>(config: &'c DeskConfig, query: &Query<'_>, asker: Asker) -> Option<Opt<'c>> {
+    let edns = query.edns?;
+    // RFC 7828 section 3.3.1: only over TCP, in tenths of a second.
+    let keepalive = match asker.way {
+        Way::Tcp { keep_alive } if edns.wants_keepalive => {
+            Some(u16::try_from(keep_alive.as_millis() / 100).unwrap_or(u16::MAX))
+        }
+        _ => None,
+    };
+    let nsid = config.nsid.as_deref().filter(|_| edns.wants_nsid);
+    Some(Opt { nsid, keepalive, ..Opt::new(config.udp_size, edns.dnssec_ok) })
+}

@@ -1,0 +1,116 @@
+//! One section of a message, record by record, with names uncompressed.
+//!
+//! Not the parser of queries: that one is on the data path and looks at one question.
+
+use crate::name::NameBuf;
+use crate::zone::rdata::Shape;
+use domain::base::iana::Rtype;
+
+const HEADER_LEN: usize = 12;
+const CLASS_IN: u16 = 1;
+
+/// Not a message, or not the one that is waited for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Malformed;
+
+/// One record.
+pub(crate) struct Record<'r> {
+    pub(crate) owner: NameBuf,
+    pub(crate) rtype: Rtype,
+    pub(crate) is_in: bool,
+    pub(crate) ttl: u32,
+    /// Its data, names uncompressed.
+    pub(crate) rdata: &'r [u8],
+}
+
+/// A message that is read from front to back.
+pub(crate) struct Reader<'m> {
+    message: &'m [u8],
+    at: usize,
+    left: u16,
+}
+
+impl<'m> Reader<'m> {
+    /// The answers of `message`, which must be a whole answer to the query with `id`.
+    pub(crate) fn of_answer(message: &'m [u8], id: u16) -> Result<Self, Malformed> {
+        let header = message.first_chunk::<HEADER_LEN>().ok_or(Malformed)?;
+        let word = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
+        // QR set, opcode QUERY, not truncated.
+        if word(0) != id || header[2] & 0xfa != 0x80 {
+            return Err(Malformed);
+        }
+        // RFC 5936 section 2.2.1: the question may be there, or not.
+        Self::behind_questions(message, word(4), word(6))
+    }
+
+    /// The authority section of `message`, which has no answers: a query.
+    pub(crate) fn of_authority(message: &'m [u8]) -> Result<Self, Malformed> {
+        let header = message.first_chunk::<HEADER_LEN>().ok_or(Malformed)?;
+        let word = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
+        if word(6) != 0 {
+            return Err(Malformed);
+        }
+        Self::behind_questions(message, word(4), word(8))
+    }
+
+    fn behind_questions(message: &'m [u8], question_count: u16, left: u16) -> Result<Self, Malformed> {
+        let mut reader = Self { message, at: HEADER_LEN, left };
+        for _ in 0..question_count {
+            reader.name()?;
+            reader.take(4)?;
+        }
+        Ok(reader)
+    }
+
+    /// How the query fared.
+    pub(crate) fn rcode(&self) -> u8 {
+        self.message.get(3).map_or(0, |flags| flags & 0x0f)
+    }
+
+    /// The next record of the section; its data is kept in `rdata`.
+    pub(crate) fn next_record<'r>(
+        &mut self,
+        rdata: &'r mut Vec<u8>,
+    ) -> Result<Option<Record<'r>>, Malformed> {
+        let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
+        self.left = left;
+        let owner = self.name()?;
+        let rtype = Rtype::from_int(u16::from_be_bytes(self.array()?));
+        let is_in = u16::from_be_bytes(self.array()?) == CLASS_IN;
+        let ttl = u32::from_be_bytes(self.array()?);
+        let len = u16::from_be_bytes(self.array()?);
+        let end = self.at + usize::from(len);
+        rdata.clear();
+        self.rdata(rtype, end, rdata)?;
+        Ok(Some(Record { owner, rtype, is_in, ttl, rdata }))
+    }
+
+    /// The data up to `end`. RFC 3597 section 4: names are uncompressed wherever a type may have them, also
+    /// where a sender should not have compressed them.
+    fn rdata(&mut self, rtype: Rtype, end: usize, out: &mut Vec<u8>) -> Result<(), Malformed> {
+        let shape = Shape::of(rtype);
+        out.extend_from_slice(self.take(usize::from(shape.prefix))?);
+        for _ in 0..shape.names {
+            out.extend_from_slice(self.name()?.as_wire());
+        }
+        let rest = end.checked_sub(self.at).ok_or(Malformed)?;
+        out.extend_from_slice(self.take(rest)?);
+        Ok(())
+    }
+
+    fn name(&mut self) -> Result<NameBuf, Malformed> {
+        let mut name = NameBuf::new();
+        self.at = name.decompress(self.message, self.at).map_err(|_| Malformed)?;
+        Ok(name)
+    }
+
+    fn take(&mut self, len: usize) -> Result<&'m [u8], Malformed> {
+        let bytes = self.message.get(self.at..self.at + len).ok_or(Malformed)?;
+        self.at += len;
+        Ok(bytes)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        self.take(N)?.try_into().map_err(|_| Malformed)
+    }
+}

@@ -1,0 +1,322 @@
+//! Zones on their way: out of one server, into another, over steps, onto disk and back.
+use super::inbound::{Inbound, InboundError, Received, is_newer, proposed_serial};
+use super::journal::{Delta, Journal};
+use super::keep;
+use super::outbound::{Outbound, Script};
+use crate::name::{Name, NameBuf};
+use crate::tcp::{Messages, NextMessage};
+use crate::zone::{Record, Zone, ZoneBuilder};
+use domain::base::iana::Rtype;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+const APEX: &str = "example.";
+
+fn name(text: &str) -> NameBuf {
+    text.parse().unwrap()
+}
+
+fn soa(serial: u32) -> Vec<u8> {
+    let mut rdata = b"\x02ns\x07example\0\x04host\x07example\0".to_vec();
+    for number in [serial, 3600, 600, 86400, 300] {
+        rdata.extend_from_slice(&number.to_be_bytes());
+    }
+    rdata
+}
+
+/// A zone of that version with an address for each number.
+fn zone(serial: u32, numbers: impl IntoIterator<Item = u32>) -> Arc<Zone> {
+    let mut builder = ZoneBuilder::new(&name(APEX));
+    builder.add(&name(APEX), Rtype::SOA, 3600, &soa(serial)).unwrap();
+    builder.add(&name(APEX), Rtype::NS, 3600, b"\x02ns\x07example\0").unwrap();
+    builder.add(&name("ns.example."), Rtype::A, 3600, &[192, 0, 2, 1]).unwrap();
+    builder.add(&name("example."), Rtype::MX, 300, b"\0\x0a\x04mail\x07example\0").unwrap();
+    for number in numbers {
+        let owner = name(&format!("host{number}.part{}.example.", number % 7));
+        builder.add(&owner, Rtype::A, 60 + number % 3, &number.to_be_bytes()).unwrap();
+        builder.add(&owner, Rtype::TXT, 60, format!("\x08{number:08}").as_bytes()).unwrap();
+    }
+    Arc::new(builder.finish().unwrap())
+}
+
+fn records(zone: &Zone) -> Vec<(NameBuf, u16, u32, Vec<u8>)> {
+    let plain = |record: Record<'_>| (record.owner, record.rtype.to_int(), record.ttl, record.rdata.to_vec());
+    zone.records().map(plain).collect()
+}
+
+fn messages(script: Script) -> Vec<Vec<u8>> {
+    let mut transfer = Outbound::unasked(script);
+    let mut room = vec![0; 65_535];
+    let mut messages = Vec::new();
+    loop {
+        match transfer.next_message(&mut room) {
+            NextMessage::More(len) => messages.push(room[..len].to_vec()),
+            NextMessage::Last(len) => {
+                messages.push(room[..len].to_vec());
+                return messages;
+            }
+            NextMessage::Failed => panic!("a transfer that fails"),
+        }
+    }
+}
+
+/// What a secondary that has `base` makes of the messages.
+fn receive(messages: &[Vec<u8>], base: Option<Arc<Zone>>) -> Result<Received, InboundError> {
+    let mut inbound = Inbound::new(0, &name(APEX), base);
+    for (number, message) in messages.iter().enumerate() {
+        let is_last = inbound.on_message(message)?;
+        assert_eq!(is_last, number + 1 == messages.len(), "message {number} of {}", messages.len());
+    }
+    inbound.finish()
+}
+
+fn received_zone(messages: &[Vec<u8>], base: Option<Arc<Zone>>) -> Zone {
+    match receive(messages, base).unwrap() {
+        Received::Zone(zone) => *zone,
+        Received::UpToDate => panic!("a newer version was to be had"),
+    }
+}
+
+fn journal(versions: &[Arc<Zone>]) -> Journal {
+    let steps = versions.windows(2).map(|pair| Delta::between(&pair[0], &pair[1]));
+    steps.fold(Journal::default(), |journal, delta| journal.with(delta, usize::MAX))
+}
+
+#[test]
+fn a_whole_zone_arrives_as_it_was() {
+    let sent = zone(1, 0..6000);
+    let messages = messages(Script::Whole(Arc::clone(&sent)));
+    assert!(messages.len() > 5, "one message would test little");
+    for message in &messages[..messages.len() - 1] {
+        assert!((16 << 10..17 << 10).contains(&message.len()), "{}", message.len());
+    }
+    assert_eq!(records(&received_zone(&messages, None)), records(&sent));
+}
+
+#[test]
+fn names_are_compressed() {
+    let sent = zone(1, 0..6000);
+    let plain_len: usize = sent.records().map(|r| r.owner.wire_len() + 10 + r.rdata.len()).sum();
+    let sent_len: usize = messages(Script::Whole(sent)).iter().map(Vec::len).sum();
+    assert!(sent_len * 3 < plain_len * 2, "{sent_len} of {plain_len}");
+}
+
+#[test]
+fn steps_lead_to_the_newest_version() {
+    let versions = [zone(1, 0..100), zone(2, 50..150), zone(3, (50..120).chain(500..510))];
+    let journal = journal(&versions);
+    for from in 0..2 {
+        let steps = journal.steps(versions[from].serial(), 3).unwrap();
+        assert_eq!(steps.len(), 2 - from);
+        let messages = messages(Script::Steps(Arc::clone(&versions[2]), steps));
+        let received = received_zone(&messages, Some(Arc::clone(&versions[from])));
+        assert_eq!(records(&received), records(&versions[2]), "from version {}", from + 1);
+    }
+}
+
+#[test]
+fn steps_over_many_messages_arrive_whole() {
+    let versions = [zone(1, 0..3000), zone(2, 3000..6000)];
+    let steps = journal(&versions).steps(1, 2).unwrap();
+    let messages = messages(Script::Steps(Arc::clone(&versions[1]), steps));
+    assert!(messages.len() > 3);
+    assert_eq!(records(&received_zone(&messages, Some(versions[0].clone()))), records(&versions[1]));
+}
+
+#[test]
+fn a_ttl_that_changes_is_a_change() {
+    let mut builder = ZoneBuilder::new(&name(APEX));
+    let old = zone(1, 0..1);
+    for record in old.records() {
+        match record.rtype {
+            Rtype::SOA => builder.add(&record.owner, Rtype::SOA, 3600, &soa(2)).unwrap(),
+            rtype => builder.add(&record.owner, rtype, record.ttl + 1, record.rdata).unwrap(),
+        }
+    }
+    let versions = [old, Arc::new(builder.finish().unwrap())];
+    let steps = journal(&versions).steps(1, 2).unwrap();
+    let messages = messages(Script::Steps(Arc::clone(&versions[1]), steps));
+    assert_eq!(records(&received_zone(&messages, Some(versions[0].clone()))), records(&versions[1]));
+}
+
+#[test]
+fn a_version_alone_says_that_nothing_changed() {
+    let served = zone(7, 0..10);
+    let messages = messages(Script::Version(Arc::clone(&served)));
+    assert!(matches!(receive(&messages, Some(served)).unwrap(), Received::UpToDate));
+}
+
+#[test]
+fn all_of_it_in_answer_to_an_ixfr_is_taken() {
+    let (old, new) = (zone(1, 0..10), zone(9, 5..2000));
+    let messages = messages(Script::Whole(Arc::clone(&new)));
+    assert_eq!(records(&received_zone(&messages, Some(old))), records(&new));
+}
+
+#[test]
+fn what_is_cut_off_is_nothing() {
+    let messages = messages(Script::Whole(zone(1, 0..3000)));
+    let mut inbound = Inbound::new(0, &name(APEX), None);
+    for message in &messages[..messages.len() - 1] {
+        assert!(!inbound.on_message(message).unwrap());
+    }
+    assert!(matches!(inbound.finish(), Err(InboundError::Disorder)));
+}
+
+#[test]
+fn steps_from_another_version_are_refused() {
+    let versions = [zone(1, 0..10), zone(2, 5..15)];
+    let steps = journal(&versions).steps(1, 2).unwrap();
+    let messages = messages(Script::Steps(Arc::clone(&versions[1]), steps));
+    let other = zone(5, 0..10);
+    let mut inbound = Inbound::new(0, &name(APEX), Some(other));
+    assert!(matches!(inbound.on_message(&messages[0]), Err(InboundError::Disorder)));
+}
+
+#[test]
+fn a_refusal_is_told() {
+    let mut message = messages(Script::Version(zone(1, 0..1))).remove(0);
+    message[3] = 5;
+    assert!(matches!(receive(&[message], None), Err(InboundError::Refused(5))));
+}
+
+#[test]
+fn an_answer_with_another_id_is_none() {
+    let mut message = messages(Script::Version(zone(1, 0..1))).remove(0);
+    message[0] = 1;
+    assert!(matches!(receive(&[message], None), Err(InboundError::Malformed)));
+}
+
+#[test]
+fn the_journal_forgets_its_oldest_steps() {
+    let versions: Vec<Arc<Zone>> = (1..=70).map(|serial| zone(serial, 0..serial)).collect();
+    let journal = journal(&versions);
+    assert!(journal.steps(1, 70).is_none());
+    assert_eq!(journal.steps(10, 70).unwrap().len(), 60);
+    assert!(journal.steps(70, 70).is_none());
+    assert!(journal.steps(70, 60).is_none());
+}
+
+#[test]
+fn steps_longer_than_the_zone_are_not_kept() {
+    let (old, new) = (zone(1, 0..100), zone(2, 1000..1100));
+    let journal = Journal::default().with(Delta::between(&old, &new), 1000);
+    assert!(journal.steps(1, 2).is_none());
+}
+
+#[test]
+fn a_step_that_does_not_follow_begins_anew() {
+    let [one, two, five, six] = [1, 2, 5, 6].map(|serial| zone(serial, 0..serial));
+    let steps = [Delta::between(&one, &two), Delta::between(&five, &six)];
+    let journal =
+        steps.into_iter().fold(Journal::default(), |journal, delta| journal.with(delta, usize::MAX));
+    assert!(journal.steps(1, 6).is_none());
+    assert!(journal.steps(5, 6).is_some());
+}
+
+#[test]
+fn serials_wrap() {
+    assert!(is_newer(1, 0) && is_newer(0, u32::MAX) && is_newer(0x7fff_ffff, 0));
+    assert!(!is_newer(0, 0) && !is_newer(0, 1) && !is_newer(0x8000_0000, 0));
+}
+
+#[test]
+fn the_version_of_an_ixfr_query_is_in_its_authority() {
+    let query = super::client::query(1, &name(APEX), Rtype::IXFR, Some(&zone(77, 0..1)));
+    assert_eq!(proposed_serial(&query), Some(77));
+    let without = super::client::query(1, &name(APEX), Rtype::IXFR, None);
+    assert_eq!(proposed_serial(&without), None);
+}
+
+#[test]
+fn a_copy_on_disk_comes_back_whole_or_not_at_all() {
+    let dir = tidegate_testbed::ScratchDir::new().unwrap();
+    let path = dir.join("example.copy");
+    assert!(keep::read(&path, &name(APEX)).unwrap().is_none());
+    let kept = zone(3, 0..2000);
+    keep::write(&path, &kept).unwrap();
+    let back = keep::read(&path, &name(APEX)).unwrap().unwrap();
+    assert_eq!(records(&back.zone), records(&kept));
+    assert!(back.age.as_millis() < 60_000);
+    assert!(keep::read(&path, &name("other.")).is_err());
+    let mut bytes = std::fs::read(&path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    assert!(keep::read(&path, &name(APEX)).is_err());
+    bytes.truncate(middle);
+    std::fs::write(&path, &bytes).unwrap();
+    assert!(keep::read(&path, &name(APEX)).is_err());
+}
+
+#[test]
+fn a_confirmed_copy_is_young_again() {
+    let dir = tidegate_testbed::ScratchDir::new().unwrap();
+    let path = dir.join("example.copy");
+    keep::write(&path, &zone(3, 0..1)).unwrap();
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(1000);
+    std::fs::File::options().write(true).open(&path).unwrap().set_modified(old).unwrap();
+    assert!(keep::read(&path, &name(APEX)).unwrap().unwrap().age.as_millis() >= 999_000);
+    keep::confirm(&path).unwrap();
+    assert!(keep::read(&path, &name(APEX)).unwrap().unwrap().age.as_millis() < 60_000);
+}
+
+fn numbers() -> impl Strategy<Value = BTreeSet<u32>> {
+    proptest::collection::btree_set(0u32..60, 0..40)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever changes from version to version, the steps lead there.
+    #[test]
+    fn steps_are_as_good_as_the_whole(contents in proptest::collection::vec(numbers(), 2..5)) {
+        let versions: Vec<Arc<Zone>> =
+            contents.into_iter().zip(1..).map(|(numbers, serial)| zone(serial, numbers)).collect();
+        let newest = versions.last().unwrap();
+        let steps = journal(&versions).steps(1, newest.serial()).unwrap();
+        let messages = messages(Script::Steps(Arc::clone(newest), steps));
+        let received = received_zone(&messages, Some(versions[0].clone()));
+        prop_assert_eq!(records(&received), records(newest));
+    }
+
+    /// Not even what looks like an answer.
+    #[test]
+    fn no_message_panics(mut message in proptest::collection::vec(any::<u8>(), 12..300), count in 0u8..4) {
+        message[..12].copy_from_slice(&[0, 0, 0x84, 0, 0, 0, 0, count, 0, 0, 0, 0]);
+        let mut inbound = Inbound::new(0, &name(APEX), None);
+        let _ = inbound.on_message(&message);
+        let _ = inbound.finish();
+    }
+
+    /// A message of a transfer with a few bytes changed.
+    #[test]
+    fn no_damage_panics(changes in proptest::collection::vec((12usize..2000, any::<u8>()), 1..4)) {
+        let mut message = messages(Script::Whole(zone(1, 0..30))).remove(0);
+        for (at, byte) in changes {
+            let at = at % message.len();
+            message[at] = byte;
+        }
+        let mut inbound = Inbound::new(0, &name(APEX), None);
+        let _ = inbound.on_message(&message);
+        let _ = inbound.finish();
+    }
+
+    /// A name is written as it is, wherever it points.
+    #[test]
+    fn names_survive_compression(numbers in proptest::collection::btree_set(0u32..100_000, 1..200)) {
+        let sent = zone(1, numbers);
+        let received = received_zone(&messages(Script::Whole(Arc::clone(&sent))), None);
+        prop_assert_eq!(records(&received), records(&sent));
+    }
+}
+
+#[test]
+fn an_apex_is_found_whatever_its_case() {
+    let mut relations = super::Relations::default();
+    assert!(relations.of(&name("EXAMPLE.")).is_none());
+    relations = super::Relations::new(Default::default(), [(name("example."), super::Relation::default())]);
+    let apex: &Name = &name("EXAMPLE.");
+    assert!(relations.of(apex).is_some());
+}
