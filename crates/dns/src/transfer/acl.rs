@@ -51,8 +51,11 @@ fn contains(network: IpAddr, len: u8, address: IpAddr) -> bool {
 mod tests {
     use super::*;
 
-    fn acl(rules: &[(Option<(&str, u8)>, Option<&str>)]) -> Acl {
-        let rule = |(network, key): &(Option<(&str, u8)>, Option<&str>)| Rule {
+    /// A network and a key.
+    type Written<'a> = (Option<(&'a str, u8)>, Option<&'a str>);
+
+    fn acl(rules: &[Written<'_>]) -> Acl {
+        let rule = |(network, key): &Written<'_>| Rule {
             network: network.map(|(address, len)| (address.parse().unwrap(), len)),
             key: key.map(|key| key.parse().unwrap()),
         };
