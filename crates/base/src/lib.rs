@@ -11,6 +11,7 @@ mod drops;
 mod hash;
 mod rng;
 mod seq;
+mod tally;
 mod time;
 mod wheel;
 
@@ -19,5 +20,6 @@ pub use drops::{DropCounters, DropReason};
 pub use hash::{FlowHasher, HashKey};
 pub use rng::Rng;
 pub use seq::SeqNumber;
+pub use tally::Tally;
 pub use time::{Duration, Instant};
 pub use wheel::Wheel;

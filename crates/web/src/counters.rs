@@ -1,22 +1,6 @@
 //! What a worker's site did: written by its worker, read by whoever shows it.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// A number that one thread adds to and others read.
-#[derive(Default, Debug)]
-pub struct Tally(AtomicU64);
-
-impl Tally {
-    /// Adds `n`. A load and a store, no locked instruction: there is one writer.
-    #[inline]
-    pub fn add(&self, n: u64) {
-        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
-    }
-
-    fn read(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
+pub use tidegate_base::Tally;
 
 macro_rules! counters {
     ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
