@@ -9,16 +9,15 @@
 
 use arrayvec::ArrayVec;
 
-use crate::name::LABEL_COUNT_MAX;
-
 /// A pointer has 14 bits.
 const OFFSET_MAX: usize = 0x3fff;
 /// The two bits that say that it is a pointer.
 const POINTER: u16 = 0xc000;
 /// The same in a pointer's first octet.
 const POINTER_OCTET: u8 = 0xc0;
-/// Names that can be pointed to: those of the longest question and some 64 more. What comes then is written out.
-const TARGET_COUNT_MAX: usize = LABEL_COUNT_MAX + 65;
+/// Names that can be pointed to: a question of 34 labels, as under `ip6.arpa`, and thirty more. What comes then is
+/// written out.
+const TARGET_COUNT_MAX: usize = 64;
 
 /// The names in a message that can be pointed to.
 pub(super) struct Targets(ArrayVec<u32, TARGET_COUNT_MAX>);

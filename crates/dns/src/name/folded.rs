@@ -19,29 +19,32 @@ use super::{LABEL_COUNT_MAX, NAME_LEN_MAX, Name, NameBuf};
 /// The root's hash, secret.
 static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(NAME_LEN_MAX));
 
-/// Writes `src` with its ASCII letters in lower case to the beginning of `dst`; what does not fit is left out.
+/// Writes `src` with its ASCII letters in lower case to the beginning of `dst`. Both are equally long, or nothing
+/// is written.
 ///
-/// It may be a whole name in wire format: a length octet is at most 63, less than `A`.
+/// It may be a whole name in wire format: a length octet is at most 63, less than `A`. Where the length is no
+/// multiple of a step the last step overlaps the one before; doing an octet twice does no harm.
 #[inline]
 pub fn fold(src: &[u8], dst: &mut [u8]) {
-    let (chunks, tail) = src.as_chunks::<16>();
-    let (dst_chunks, dst_tail) = dst.split_at_mut(dst.len().min(chunks.len() * 16));
-    for (to, from) in dst_chunks.as_chunks_mut::<16>().0.iter_mut().zip(chunks) {
-        *to = from.map(|octet| octet.to_ascii_lowercase());
+    if src.len() != dst.len() {
+        return;
     }
-    fold_tail(tail, dst_tail);
+    if let (Some(last), Some(to)) = (src.last_chunk::<16>(), dst.last_chunk_mut::<16>()) {
+        *to = last.map(|octet| octet.to_ascii_lowercase());
+        let chunks = dst.as_chunks_mut::<16>().0.iter_mut().zip(src.as_chunks::<16>().0);
+        return chunks.for_each(|(to, from)| *to = from.map(|octet| octet.to_ascii_lowercase()));
+    }
+    if let (Some(first), Some(last)) = (src.first_chunk::<8>(), src.last_chunk::<8>()) {
+        put_folded(dst.first_chunk_mut(), *first);
+        return put_folded(dst.last_chunk_mut(), *last);
+    }
+    dst.iter_mut().zip(src).for_each(|(to, from)| *to = from.to_ascii_lowercase());
 }
 
-/// Fewer than 16 octets: eight at once where there are so many, then one by one.
 #[inline]
-fn fold_tail(src: &[u8], dst: &mut [u8]) {
-    let (words, tail) = src.as_chunks::<8>();
-    let (dst_words, dst_tail) = dst.split_at_mut(dst.len().min(words.len() * 8));
-    for (to, from) in dst_words.as_chunks_mut::<8>().0.iter_mut().zip(words) {
-        *to = fold_word(u64::from_ne_bytes(*from)).to_ne_bytes();
-    }
-    for (to, from) in dst_tail.iter_mut().zip(tail) {
-        *to = from.to_ascii_lowercase();
+fn put_folded(to: Option<&mut [u8; 8]>, octets: [u8; 8]) {
+    if let Some(to) = to {
+        *to = fold_word(u64::from_le_bytes(octets)).to_le_bytes();
     }
 }
 
@@ -88,9 +91,13 @@ impl Folded {
     /// Becomes `name` in lower case.
     #[inline]
     pub fn assign(&mut self, name: &Name) {
-        fold(name.as_wire(), &mut self.name.octets);
-        self.name.len = name.wire_len() as u8;
-        self.hash = hash_of(&self.name);
+        if let Some(octets) = self.name.octets.get_mut(..name.wire_len()) {
+            fold(name.as_wire(), octets);
+            self.name.len = name.wire_len() as u8;
+        }
+        // Of what was read and not of what was written: reading back octets that are still on their way to
+        // memory in other portions would wait for them.
+        self.hash = hash_of(name);
     }
 
     /// The name, in lower case.
@@ -208,7 +215,7 @@ impl<'a> Iterator for Suffixes<'a> {
     }
 }
 
-/// The hash of a name in lower case.
+/// The hash of a name, the same for both cases of a letter.
 #[inline]
 fn hash_of(name: &Name) -> u64 {
     let (starts, count) = name.label_starts();
@@ -239,9 +246,9 @@ fn short_word(label: &[u8]) -> u64 {
     label.iter().fold(0, |word, octet| word << 8 | u64::from(*octet))
 }
 
-/// Folded multiplication: both halves of the product count.
+/// The word in lower case, by folded multiplication: both halves of the product count.
 #[inline]
 const fn mix(hash: u64, word: u64) -> u64 {
-    let product = (hash ^ word) as u128 * 0x9e37_79b9_7f4a_7c15_u128;
+    let product = (hash ^ fold_word(word)) as u128 * 0x9e37_79b9_7f4a_7c15_u128;
     (product as u64 ^ (product >> 64) as u64).rotate_left(23)
 }

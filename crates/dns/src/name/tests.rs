@@ -168,19 +168,9 @@ fn few_of_many_similar_names_share_low_hash_bits() {
 proptest! {
     #[test]
     fn folding_is_lower_casing(src in vec(any::<u8>(), 0..300)) {
-        let mut dst = vec![0xee; src.len() + 3];
+        let mut dst = vec![0; src.len()];
         fold(&src, &mut dst);
-        prop_assert_eq!(&dst[..src.len()], &src.to_ascii_lowercase()[..]);
-        prop_assert_eq!(&dst[src.len()..], &[0xee; 3]);
-    }
-
-    #[test]
-    fn folding_into_less_room_fills_it(src in vec(any::<u8>(), 0..60), room in 0_usize..60) {
-        let mut dst = vec![0; room];
-        fold(&src, &mut dst);
-        let fits = room.min(src.len());
-        let whole = if fits == src.len() { fits } else { 0 };
-        prop_assert_eq!(&dst[..whole], &src.to_ascii_lowercase()[..whole]);
+        prop_assert_eq!(dst, src.to_ascii_lowercase());
     }
 
     #[test]

@@ -191,7 +191,10 @@ fn a_reply_to_what_is_refused_repeats_what_was_read() {
     let Err(Refusal::Reply(reply)) = Query::parse(&message, &mut name) else { panic!("parsed") };
     let mut out = [0; 12];
     assert_eq!(reply.emit(1232, &mut out), Some(12));
-    assert_eq!(out, *b"\x12\x34\xa9\x14\x00\x00\x00\x00\x00\x00\x00\x00", "UPDATE: NOTIMP, RD and CD kept");
+    assert_eq!(
+        out, *b"\x12\x34\xa9\x04\x00\x00\x00\x00\x00\x00\x00\x00",
+        "UPDATE: NOTIMP, RD kept and CD not"
+    );
     assert_eq!(reply.emit(1232, &mut out[..11]), None);
 }
 
