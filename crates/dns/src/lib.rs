@@ -12,10 +12,13 @@
 
 pub mod answer;
 pub mod config;
+pub mod cookie;
+pub mod counters;
 pub mod desk;
 pub mod message;
 pub mod name;
 mod namestorm;
+pub mod rrl;
 pub mod tcp;
 pub mod transfer;
 pub mod tsig;

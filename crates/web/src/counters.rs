@@ -1,6 +1,6 @@
 //! What a worker's site did: written by its worker, read by whoever shows it.
 
-pub use tidegate_base::Tally;
+use tidegate_base::Tally;
 
 macro_rules! counters {
     ($($(#[doc = $doc:literal])+ $name:ident,)+) => {

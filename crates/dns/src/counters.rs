@@ -1,0 +1,382 @@
+//! What a worker's name server did: written by its worker, read by whoever shows it.
+//!
+//! Each query counts once under its transport, opcode and type; each answer once under its rcode and its size. What
+//! is not answered counts under one reason. A number that has no name of its own (a type that nobody heard of) goes
+//! under the last of its kind, so that a flood of odd numbers costs no memory.
+
+use tidegate_base::Tally;
+
+use crate::cookie::CookieVerdict;
+use crate::message::{Opcode, Query, Rcode, Rtype, Silence};
+use crate::rrl::RateVerdict;
+
+#[cfg(test)]
+mod tests;
+
+/// How a query came.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum Transport {
+    /// UDP over IPv4.
+    Udp4,
+    /// UDP over IPv6.
+    Udp6,
+    /// TCP over IPv4.
+    Tcp4,
+    /// TCP over IPv6.
+    Tcp6,
+}
+
+impl Transport {
+    /// All, in counter order.
+    pub const ALL: [Self; 4] = [Self::Udp4, Self::Udp6, Self::Tcp4, Self::Tcp6];
+
+    /// UDP, from a client of that family.
+    #[inline]
+    pub const fn udp(is_ipv6: bool) -> Self {
+        if is_ipv6 { Self::Udp6 } else { Self::Udp4 }
+    }
+
+    /// TCP, from a client of that family.
+    #[inline]
+    pub const fn tcp(is_ipv6: bool) -> Self {
+        if is_ipv6 { Self::Tcp6 } else { Self::Tcp4 }
+    }
+
+    /// The name under which it is shown.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Udp4 => "udp4",
+            Self::Udp6 => "udp6",
+            Self::Tcp4 => "tcp4",
+            Self::Tcp6 => "tcp6",
+        }
+    }
+}
+
+/// Types with a counter of their own: 0 to 257 (CAA).
+const RTYPE_COUNT: usize = 258;
+/// Rcodes with a counter of their own: 0 to 23 (BADCOOKIE).
+const RCODE_COUNT: usize = 24;
+/// Opcodes have four bits.
+const OPCODE_COUNT: usize = 16;
+/// Sizes up to 32 octets, 64, and so on up to 65,536.
+const SIZE_COUNT: usize = 12;
+
+/// The size class of an answer of `len` octets.
+#[inline]
+fn size_index(len: usize) -> usize {
+    let doublings = usize::BITS - (len.saturating_sub(1) >> 5).leading_zeros();
+    (doublings as usize).min(SIZE_COUNT - 1)
+}
+
+/// The longest answer of a size class, in octets.
+const fn size_max(index: usize) -> u32 {
+    32 << index
+}
+
+/// As many numbers of one kind.
+#[derive(Debug)]
+struct Tallies<const N: usize>([Tally; N]);
+
+impl<const N: usize> Tallies<N> {
+    /// Adds one to the `index`th, or to the last if there are not so many.
+    #[inline]
+    fn count(&self, index: usize) {
+        self.0[index.min(N - 1)].add(1);
+    }
+
+    fn read(&self) -> [u64; N] {
+        core::array::from_fn(|at| self.0[at].read())
+    }
+}
+
+impl<const N: usize> Default for Tallies<N> {
+    fn default() -> Self {
+        Self(core::array::from_fn(|_| Tally::default()))
+    }
+}
+
+macro_rules! scalars {
+    ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
+        /// Numbers that stand for themselves, as they are being counted.
+        #[derive(Default, Debug)]
+        struct ScalarTallies {
+            $($name: Tally,)+
+        }
+
+        /// Numbers that stand for themselves.
+        #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+        pub struct Scalars {
+            $($(#[doc = $doc])+ pub $name: u64,)+
+        }
+
+        impl ScalarTallies {
+            fn read(&self) -> Scalars {
+                Scalars { $($name: self.$name.read(),)+ }
+            }
+        }
+
+        impl Scalars {
+            fn add(&mut self, other: &Self) {
+                $(self.$name = self.$name.wrapping_add(other.$name);)+
+            }
+
+            fn entries(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
+                [$((stringify!($name), concat!($($doc),+).trim_ascii(), self.$name)),+].into_iter()
+            }
+        }
+    };
+}
+
+scalars! {
+    /// Octets of answers.
+    response_bytes,
+    /// Queries with EDNS.
+    edns_count,
+    /// Queries that want DNSSEC records.
+    dnssec_ok_count,
+    /// Queries signed with TSIG.
+    tsig_count,
+    /// Queries with only the client's half of a cookie.
+    cookie_client_only_count,
+    /// Queries with a good cookie.
+    cookie_good_count,
+    /// Queries with a cookie that is not ours or too old.
+    cookie_bad_count,
+    /// Answers with TC that did not fit.
+    truncated_count,
+    /// Answers that the rate limit held back.
+    rate_dropped_count,
+    /// Answers that the rate limit let through empty, with TC.
+    rate_slipped_count,
+    /// Datagrams shorter than a header.
+    dropped_short_count,
+    /// Datagrams that were answers.
+    dropped_response_count,
+    /// Queries for whose answer there was no frame.
+    dropped_no_frame_count,
+    /// Queries that the query log had no room for.
+    unlogged_count,
+}
+
+/// A worker's numbers, as they are being counted.
+#[derive(Default, Debug)]
+pub struct DnsTally {
+    transports: Tallies<4>,
+    opcodes: Tallies<OPCODE_COUNT>,
+    rtypes: Tallies<{ RTYPE_COUNT + 1 }>,
+    rcodes: Tallies<{ RCODE_COUNT + 1 }>,
+    sizes: Tallies<SIZE_COUNT>,
+    scalars: ScalarTallies,
+}
+
+impl DnsTally {
+    /// Counts a query that was read.
+    #[inline]
+    pub fn on_query(&self, transport: Transport, query: &Query<'_>) {
+        self.transports.count(transport as usize);
+        self.opcodes.count(usize::from(query.opcode().0));
+        self.rtypes.count(usize::from(query.question.rtype.0));
+        if let Some(edns) = &query.edns {
+            self.scalars.edns_count.add(1);
+            self.scalars.dnssec_ok_count.add(u64::from(edns.dnssec_ok));
+        }
+        if query.tsig_at.is_some() {
+            self.scalars.tsig_count.add(1);
+        }
+    }
+
+    /// Counts what could not be read but is answered with an error.
+    #[inline]
+    pub fn on_refused(&self, transport: Transport, opcode: Opcode) {
+        self.transports.count(transport as usize);
+        self.opcodes.count(usize::from(opcode.0));
+    }
+
+    /// Counts what gets no answer.
+    #[inline]
+    pub fn on_silence(&self, silence: Silence) {
+        match silence {
+            Silence::TooShort => self.scalars.dropped_short_count.add(1),
+            Silence::IsResponse => self.scalars.dropped_response_count.add(1),
+        }
+    }
+
+    /// Counts an answer that had to be given up for want of a frame.
+    #[inline]
+    pub fn on_no_frame(&self) {
+        self.scalars.dropped_no_frame_count.add(1);
+    }
+
+    /// Counts an answer of `len` octets.
+    #[inline]
+    pub fn on_response(&self, rcode: Rcode, len: usize, is_truncated: bool) {
+        self.rcodes.count(usize::from(rcode.0));
+        self.sizes.count(size_index(len));
+        self.scalars.response_bytes.add(len as u64);
+        if is_truncated {
+            self.scalars.truncated_count.add(1);
+        }
+    }
+
+    /// Counts what the rate limit made of an answer.
+    #[inline]
+    pub fn on_rate_verdict(&self, verdict: RateVerdict) {
+        match verdict {
+            RateVerdict::Send => {}
+            RateVerdict::Slip => self.scalars.rate_slipped_count.add(1),
+            RateVerdict::Drop => self.scalars.rate_dropped_count.add(1),
+        }
+    }
+
+    /// Counts a query's cookie.
+    #[inline]
+    pub fn on_cookie(&self, verdict: CookieVerdict) {
+        match verdict {
+            CookieVerdict::ClientOnly => self.scalars.cookie_client_only_count.add(1),
+            CookieVerdict::Good => self.scalars.cookie_good_count.add(1),
+            CookieVerdict::Bad => self.scalars.cookie_bad_count.add(1),
+        }
+    }
+
+    /// Counts a query that the query log had no room for.
+    #[inline]
+    pub fn on_unlogged(&self) {
+        self.scalars.unlogged_count.add(1);
+    }
+
+    /// The numbers now.
+    pub fn read(&self) -> DnsCounters {
+        DnsCounters {
+            transports: self.transports.read(),
+            opcodes: self.opcodes.read(),
+            rtypes: self.rtypes.read(),
+            rcodes: self.rcodes.read(),
+            sizes: self.sizes.read(),
+            scalars: self.scalars.read(),
+        }
+    }
+}
+
+/// The numbers of one worker or of several, at one moment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DnsCounters {
+    transports: [u64; 4],
+    opcodes: [u64; OPCODE_COUNT],
+    rtypes: [u64; RTYPE_COUNT + 1],
+    rcodes: [u64; RCODE_COUNT + 1],
+    sizes: [u64; SIZE_COUNT],
+    /// Those without a kind.
+    pub scalars: Scalars,
+}
+
+/// One number with its name, for an exporter.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sample {
+    /// What is counted.
+    pub name: &'static str,
+    /// The same in a sentence.
+    pub help: &'static str,
+    /// Of which kind: the kinds' name and this one's.
+    pub label: Option<(&'static str, String)>,
+    /// How often.
+    pub value: u64,
+}
+
+impl DnsCounters {
+    /// All zero.
+    pub fn new() -> Self {
+        DnsTally::default().read()
+    }
+
+    /// Adds another worker's numbers.
+    pub fn merge(&mut self, other: &Self) {
+        add(&mut self.transports, &other.transports);
+        add(&mut self.opcodes, &other.opcodes);
+        add(&mut self.rtypes, &other.rtypes);
+        add(&mut self.rcodes, &other.rcodes);
+        add(&mut self.sizes, &other.sizes);
+        self.scalars.add(&other.scalars);
+    }
+
+    /// Queries in all, those that could not be read too.
+    pub fn query_count(&self) -> u64 {
+        self.transports.iter().sum()
+    }
+
+    /// Answers in all.
+    pub fn response_count(&self) -> u64 {
+        self.rcodes.iter().sum()
+    }
+
+    /// Queries that came by `transport`.
+    pub const fn by_transport(&self, transport: Transport) -> u64 {
+        self.transports[transport as usize]
+    }
+
+    /// Queries for `rtype`; types above 257 have one number together.
+    pub fn by_rtype(&self, rtype: Rtype) -> u64 {
+        self.rtypes[usize::from(rtype.0).min(RTYPE_COUNT)]
+    }
+
+    /// Answers with `rcode`.
+    pub fn by_rcode(&self, rcode: Rcode) -> u64 {
+        self.rcodes[usize::from(rcode.0).min(RCODE_COUNT)]
+    }
+
+    /// Queries with `opcode`.
+    pub fn by_opcode(&self, opcode: Opcode) -> u64 {
+        self.opcodes[usize::from(opcode.0).min(OPCODE_COUNT - 1)]
+    }
+
+    /// Answers by size: the longest of each class in octets, and how many. Classes do not overlap.
+    pub fn by_size(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
+        self.sizes.iter().enumerate().map(|(index, count)| (size_max(index), *count))
+    }
+
+    /// Every number that is not zero, and those without a kind even so.
+    pub fn samples(&self) -> impl Iterator<Item = Sample> + '_ {
+        let transport = |at: usize| Transport::ALL[at].as_str().to_owned();
+        let opcode = |at: usize| Opcode(at as u8).to_string();
+        let rtype = |at: usize| if at == RTYPE_COUNT { other() } else { Rtype(at as u16).to_string() };
+        let rcode = |at: usize| if at == RCODE_COUNT { other() } else { Rcode(at as u16).to_string() };
+        let size = |at: usize| size_max(at).to_string();
+        labelled("query_transport_count", "Queries by transport.", "transport", &self.transports, transport)
+            .chain(labelled("query_opcode_count", "Queries by opcode.", "opcode", &self.opcodes, opcode))
+            .chain(labelled("query_type_count", "Queries by type.", "type", &self.rtypes, rtype))
+            .chain(labelled("response_rcode_count", "Answers by rcode.", "rcode", &self.rcodes, rcode))
+            .chain(labelled(
+                "response_size_count",
+                "Answers of up to so many octets.",
+                "octets",
+                &self.sizes,
+                size,
+            ))
+            .chain(self.scalars.entries().map(|(name, help, value)| Sample {
+                name,
+                help,
+                label: None,
+                value,
+            }))
+    }
+}
+
+fn other() -> String {
+    "other".to_owned()
+}
+
+fn add<const N: usize>(mine: &mut [u64; N], theirs: &[u64; N]) {
+    mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine = mine.wrapping_add(*theirs));
+}
+
+fn labelled<'a>(
+    name: &'static str,
+    help: &'static str,
+    kind: &'static str,
+    counts: &'a [u64],
+    text: impl Fn(usize) -> String + 'a,
+) -> impl Iterator<Item = Sample> + 'a {
+    let counted = counts.iter().enumerate().filter(|(_, count)| **count != 0);
+    counted.map(move |(at, count)| Sample { name, help, label: Some((kind, text(at))), value: *count })
+}
