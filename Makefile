@@ -7,7 +7,7 @@ BENCH ?=
 RUN_AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E env "PATH=$$PATH")
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test bench-web bench-memory bench-flood bench-idle bench-bodies check deny deps
+.PHONY: help serve test bench-web bench-memory bench-flood bench-idle bench-bodies bench-stream check deny deps
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,7 +30,8 @@ bench-memory: ## The stack alone: our client and our server joined in memory
 bench-flood: ## A SYN flood beside a normal client
 bench-idle: ## A hundred thousand silent connections
 bench-bodies: ## Ten thousand files and one of 2 GiB, each checked by its SHA-256, also under loss
-bench-memory bench-flood bench-idle bench-bodies:
+bench-stream: ## One bulk stream over a wire that loses, beside the kernel's own TCP
+bench-memory bench-flood bench-idle bench-bodies bench-stream:
 	@scripts/deps bench
 	@$(CARGO) build --quiet --release --locked --package tidegate-cli --package tidegate-bench
 	@$(RUN_AS_ROOT) target/release/tidegate-bench $(@:bench-%=%) $(BENCH)

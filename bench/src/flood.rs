@@ -30,6 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const TICK: Duration = Duration::from_millis(1);
 /// The normal client rests between two requests: it has a rate of its own to keep.
 const REST: Duration = Duration::from_micros(500);
+/// How often the server's memory is looked at.
+const WATCH_INTERVAL: Duration = Duration::from_secs(10);
 const CHUNK_LEN: usize = 2048;
 const CHUNK_COUNT: usize = 4096;
 
@@ -127,13 +129,13 @@ fn measure(args: &Args) -> anyhow::Result<()> {
     scratch.write("1k.bin", vec![b'x'; 1024])?;
     let address = SocketAddr::new(bed.server().ipv4().into(), PORT);
     let server = served::start(args.tidegate.as_deref(), &bed, &scratch, address, &[])?;
-    let alone = ask_for(bed.client(), address, Duration::from_secs(args.seconds.min(10)))?;
-    let before = server.resident_bytes();
+    let span = Duration::from_secs(args.seconds);
+    println!("before: {}", Held::by(&server));
+    // As long as the flood: by its end as many connections are in TIME-WAIT as there ever will be.
+    let alone = watched(&server, "alone", || ask_for(bed.client(), address, span))?;
     let mut generator = start_generator(args, &bed)?;
-    let beside = ask_for(bed.client(), address, Duration::from_secs(args.seconds))?;
+    let beside = watched(&server, "beside the flood", || ask_for(bed.client(), address, span))?;
     generator.await_text("sent ", PATIENCE)?;
-    let after = server.resident_bytes();
-    let kib = |bytes: u64| bytes / 1024;
     println!("{} ({} a second asked for)", generator.said().trim(), args.rate);
     println!(
         "normal client: {:.0} requests/s alone, {:.0} beside the flood: {:.1} %",
@@ -142,8 +144,57 @@ fn measure(args: &Args) -> anyhow::Result<()> {
         100.0 * beside.rate / alone.rate
     );
     println!("its failures: {} alone, {} beside", alone.failure_count, beside.failure_count);
-    println!("server's resident memory: {} KiB before, {} KiB after", kib(before), kib(after));
     Ok(())
+}
+
+/// The memory that a server holds resident.
+struct Held {
+    anonymous_kib: u64,
+    file_kib: u64,
+}
+
+impl Held {
+    fn by(server: &Process) -> Self {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap_or_default();
+        let kib = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+        };
+        Self { anonymous_kib: kib("RssAnon:"), file_kib: kib("RssFile:") + kib("RssShmem:") }
+    }
+}
+
+impl std::fmt::Display for Held {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { anonymous_kib, file_kib } = self;
+        write!(
+            f,
+            "{} KiB resident, {anonymous_kib} of them its own, {file_kib} of files",
+            anonymous_kib + file_kib
+        )
+    }
+}
+
+/// Does something, and says meanwhile what the server's memory is.
+#[allow(clippy::print_stdout)] // its figures are what a bench is for
+fn watched<T: Send>(
+    server: &Process,
+    what: &str,
+    work: impl FnOnce() -> anyhow::Result<T> + Send,
+) -> anyhow::Result<T> {
+    std::thread::scope(|scope| {
+        let work = scope.spawn(work);
+        let began = Instant::now();
+        let mut due = WATCH_INTERVAL;
+        while !work.is_finished() {
+            if began.elapsed() >= due {
+                println!("{what}, {:>3} s: {}", due.as_secs(), Held::by(server));
+                due += WATCH_INTERVAL;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        work.join().map_err(|_| anyhow::anyhow!("the client panicked"))?
+    })
 }
 
 fn start_generator(args: &Args, bed: &Testbed) -> anyhow::Result<Process> {

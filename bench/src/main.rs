@@ -16,7 +16,9 @@ mod memory;
 mod plot;
 mod served;
 mod statistics;
+mod stream;
 mod web;
+mod wire;
 
 use std::process::ExitCode;
 
@@ -44,6 +46,8 @@ enum Bench {
     Idle(idle::Args),
     /// Our client and our server joined in memory, without a kernel: what the stack alone costs
     Memory(memory::Args),
+    /// One bulk stream over a wire that loses: our TCP and the kernel's
+    Stream(stream::Args),
 }
 
 fn main() -> ExitCode {
@@ -55,6 +59,7 @@ fn main() -> ExitCode {
         Bench::Flood(args) => flood::run(&args),
         Bench::Idle(args) => idle::run(&args),
         Bench::Memory(args) => memory::run(&args),
+        Bench::Stream(args) => stream::run(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -28,6 +28,7 @@ use self::content::Content;
 use self::plan::{Connection, Plan};
 use self::report::Report;
 use self::server::ServerKind;
+pub(crate) use self::server::nginx;
 use self::turn::{Sample, Turn};
 use crate::machine::Machine;
 

@@ -109,7 +109,12 @@ impl Binaries {
 }
 
 /// One process, no logs, files kept open, connections kept for good.
-fn nginx(root: &Path, address: SocketAddr, scratch: &ScratchDir, sending: &str) -> anyhow::Result<Command> {
+pub(crate) fn nginx(
+    root: &Path,
+    address: SocketAddr,
+    scratch: &ScratchDir,
+    sending: &str,
+) -> anyhow::Result<Command> {
     let directory = scratch.path().display();
     let mut temporary = String::new();
     for kind in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {

@@ -5,7 +5,7 @@ use crate::service::{Service, TIDEGATE};
 use crate::site::Site;
 use std::process::Command;
 use std::time::Duration;
-use tidegate_testbed::{Layout, Process, Testbed};
+use tidegate_testbed::{Layout, Process, ScratchDir, Testbed};
 
 const DEVICE: [&str; 6] = ["--dev", "server0", "--listen", "10.78.0.2:80", "--listen", "[fd78::2]:80"];
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -44,6 +44,51 @@ fn the_host_keeps_its_address_and_its_servers() {
     assert!(!wrk.contains("Socket errors") && !wrk.contains("Non-2xx"), "{wrk}");
     assert!(service.terminate().success());
     assert_eq!(get(&bed, "http://10.78.0.2:8080/whose.txt"), "the host's");
+}
+
+/// nginx in the server's namespace, on `port` of the address that is served.
+fn nginx(bed: &Testbed, site: &Site, scratch: &ScratchDir, port: u16) -> Process {
+    let directory = scratch.path().display();
+    let kinds = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+    let temporary: String =
+        kinds.iter().map(|kind| format!("{kind}_temp_path {directory}/{kind};")).collect();
+    let configuration = format!(
+        "daemon off; master_process off; pid {directory}/pid; error_log {directory}/error.log;
+         events {{}} http {{ access_log off; {temporary}
+         server {{ listen 10.78.0.2:{port}; root {}; }} }}",
+        site.root()
+    );
+    let file = scratch.write("nginx.conf", configuration).expect("a temporary file");
+    let mut command = Command::new("nginx");
+    command.arg("-e").arg(scratch.join("error.log")).arg("-p").arg(scratch.path()).arg("-c").arg(file);
+    let mut process = bed.server().spawn(command).expect("nginx (make deps)");
+    let address = format!("10.78.0.2:{port}").parse().expect("an address");
+    bed.await_service(&mut process, address, PATIENCE).expect("it listens");
+    process
+}
+
+#[test]
+fn nginx_on_the_same_address_and_tidegate_serve_under_each_others_load() {
+    let (bed, site, others, scratch) = (wire(), Site::new(), Site::new(), ScratchDir::new());
+    site.write("whose.txt", b"tidegate's");
+    others.write("whose.txt", b"nginx's");
+    let _nginx = nginx(&bed, &others, &scratch.expect("a temporary directory"), 8080);
+    let _service = start(&bed, &site);
+    let [ours, theirs] = ["http://10.78.0.2/whose.txt", "http://10.78.0.2:8080/whose.txt"];
+    for (loaded, asked, answer) in [(ours, theirs, "nginx's"), (theirs, ours, "tidegate's")] {
+        std::thread::scope(|scope| {
+            let load = scope.spawn(|| run(bed.client().netns(), "wrk", &["-t1", "-c32", "-d2s", loaded]));
+            let mut answer_count = 0;
+            while !load.is_finished() {
+                assert_eq!(get(&bed, asked), answer);
+                answer_count += 1;
+            }
+            let said = load.join().expect("wrk");
+            assert!(!said.contains("Socket errors") && !said.contains("Non-2xx"), "{said}");
+            assert!(said.contains("requests in 2"), "{said}");
+            assert!(answer_count > 10, "{answer_count} answers beside the load of {loaded}");
+        });
+    }
 }
 
 #[test]
