@@ -29,7 +29,7 @@ mod tcp_out;
 mod time_wait;
 mod udp;
 
-pub use admission::{Gate, PeerLimit};
+pub use admission::{Admission, AdmissionLimits, Gate};
 pub use datagram::{BURST_LEN_MAX, Datagram, Reply};
 pub use egress::Egress;
 pub use interface::{Interface, Ownership};

@@ -76,7 +76,7 @@ pub struct Limits {
     pub requests_per_connection: u32,
     /// Most connections in all, over all workers.
     pub connections: u32,
-    /// Most connections from one address (IPv6: from one /64), in each worker; 0 is no limit.
+    /// Most connections from one address (IPv6: from one /64), over all workers; 0 is no limit.
     pub connections_per_address: u32,
 }
 

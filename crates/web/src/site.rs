@@ -39,7 +39,7 @@ use std::sync::Arc;
 use tidegate_base::{Duration, Instant};
 use tidegate_content::{Document, Encoding, Packer, Reader, Response, Stamp};
 use tidegate_packet::Pool;
-use tidegate_stack::{Closed, Conn, ConnId, FetchError, Payload, PeerLimit, Service};
+use tidegate_stack::{Admission, Closed, Conn, ConnId, FetchError, Payload, Service};
 
 /// Heads that a worker remembers.
 const MEMO_ENTRY_COUNT: usize = 4096;
@@ -92,7 +92,7 @@ pub struct Site {
     packer: Packer,
     log: Option<LogSender>,
     tally: Arc<SiteTally>,
-    peers: PeerLimit,
+    admission: Admission,
     parked: HashMap<u64, Parked>,
     last_ticket: u64,
     woken: Option<(ConnId, Awaited)>,
@@ -106,7 +106,7 @@ impl Site {
     /// A worker of the site: `reader` is of the library that the site serves, `packer` this worker's.
     pub fn new(shared: Arc<Shared>, reader: Reader, packer: Packer, log: Option<LogSender>) -> Self {
         Self {
-            peers: PeerLimit::new(shared.bounds.connection_count_max_per_peer),
+            admission: Admission::new(Arc::clone(&shared.gate)),
             planner: Planner::new(reader, Memo::new(MEMO_ENTRY_COUNT)),
             shared,
             packer,
@@ -123,7 +123,6 @@ impl Site {
     /// Goes on under the settings of [`Shared::successor`]. What the worker remembers of heads follows within
     /// seconds.
     pub fn set_shared(&mut self, shared: Arc<Shared>) {
-        self.peers.set_count_max(shared.bounds.connection_count_max_per_peer);
         self.shared = shared;
     }
 
@@ -228,9 +227,8 @@ impl Service for Site {
     type State = ConnState;
 
     fn on_accept(&mut self, peer: SocketAddr, _local: SocketAddr) -> bool {
-        let is_in = self.peers.admits(peer.ip())
-            && !self.shared.is_draining()
-            && self.shared.gate.try_enter(self.shared.bounds.connection_count_max);
+        let is_in =
+            !self.shared.is_draining() && self.admission.try_enter(peer.ip(), self.shared.bounds.admission);
         if is_in {
             self.tally.accepted_count.add(1)
         } else {
@@ -240,7 +238,7 @@ impl Service for Site {
     }
 
     fn on_open(&mut self, conn: &mut SiteConn<'_>) {
-        self.peers.enter(conn.id(), conn.peer().ip());
+        self.admission.on_open(conn.id());
         conn.state().active_ms = conn.now().as_millis_wrapping();
         conn.arm_timer(self.shared.bounds.header);
     }
@@ -319,8 +317,7 @@ impl Service for Site {
 
     fn on_closed(&mut self, id: ConnId, _state: ConnState, _why: Closed) {
         self.tally.closed_count.add(1);
-        self.shared.gate.leave();
-        self.peers.leave(id);
+        self.admission.on_closed(id);
     }
 
     #[inline]

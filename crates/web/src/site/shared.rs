@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 use tidegate_base::{Duration, HashKey};
 use tidegate_content::{LibraryConfig, Present};
-use tidegate_stack::Gate;
+use tidegate_stack::{AdmissionLimits, Gate};
 
 /// How much a connection may take up, and how long.
 #[derive(Clone, Copy, Debug)]
@@ -21,8 +21,7 @@ pub(crate) struct Bounds {
     pub(crate) body_len_max: u64,
     pub(crate) pipelined_max: usize,
     pub(crate) request_count_max: u32,
-    pub(crate) connection_count_max: u32,
-    pub(crate) connection_count_max_per_peer: u32,
+    pub(crate) admission: AdmissionLimits,
     pub(crate) header: Duration,
     pub(crate) idle: Duration,
     pub(crate) linger: Duration,
@@ -116,8 +115,10 @@ impl Bounds {
             body_len_max: limits.request_body.0,
             pipelined_max: usize::from(limits.pipelined),
             request_count_max: limits.requests_per_connection,
-            connection_count_max: limits.connections,
-            connection_count_max_per_peer: limits.connections_per_address,
+            admission: AdmissionLimits {
+                count_max: limits.connections,
+                count_max_per_peer: limits.connections_per_address,
+            },
             header: timeouts.header.0,
             idle: timeouts.idle.0,
             linger: timeouts.linger.0,

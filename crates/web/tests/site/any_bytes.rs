@@ -82,7 +82,7 @@ fn answers<'a>(net: &mut Net, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec
 
 /// What the requests of a stream must get.
 fn due(stream: &[u8]) -> Vec<Due> {
-    let limits = Config::parse(SETTINGS).expect("settings that are right").limits;
+    let Config { limits, .. } = tidegate_config::parse(SETTINGS).expect("settings that are right");
     let (mut at, mut due) = (0, Vec::new());
     while at < stream.len() && due.last().is_none_or(|due: &Due| !due.is_last) {
         let rest = &stream[at..];
