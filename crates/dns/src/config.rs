@@ -191,7 +191,7 @@ pub struct Limits {
     pub udp_size: u16,
     /// Most connections in all, over all workers.
     pub connections: u32,
-    /// Most connections from one address (IPv6: from one /64), in each worker; 0 is no limit.
+    /// Most connections from one address (IPv6: from one /64), over all workers; 0 is no limit.
     pub connections_per_address: u32,
     /// Most queries under way on one connection (RFC 7766 section 6.2.1.1).
     pub pipelined: u16,

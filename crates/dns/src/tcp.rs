@@ -34,7 +34,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use stream::Stream;
 use tidegate_base::Duration;
-use tidegate_stack::{Closed, Conn, ConnId, PeerLimit, Service};
+use tidegate_stack::{Admission, Closed, Conn, ConnId, Service};
 
 /// Bytes of answers that may be under way on a connection before its next query is looked at.
 const AHEAD_LEN_MAX: u64 = 64 << 10;
@@ -131,7 +131,7 @@ impl<T, S: Service<Response = Reply, State = TcpState<T>>> Carrier<T> for S {}
 pub struct Tcp<A: Answerer> {
     answerer: A,
     shared: Arc<TcpShared>,
-    peers: PeerLimit,
+    admission: Admission,
     room: Room,
     tally: Arc<TcpTally>,
 }
@@ -139,13 +139,12 @@ pub struct Tcp<A: Answerer> {
 impl<A: Answerer> Tcp<A> {
     /// A worker's share of `shared`, answered by `answerer`.
     pub fn new(shared: Arc<TcpShared>, answerer: A) -> Self {
-        let peers = PeerLimit::new(shared.bounds.connection_count_max_per_peer);
-        Self { answerer, shared, peers, room: Room::new(), tally: Arc::default() }
+        let admission = Admission::new(Arc::clone(&shared.gate));
+        Self { answerer, shared, admission, room: Room::new(), tally: Arc::default() }
     }
 
     /// Goes on under other limits.
     pub fn set_shared(&mut self, shared: Arc<TcpShared>) {
-        self.peers.set_count_max(shared.bounds.connection_count_max_per_peer);
         self.shared = shared;
     }
 
@@ -161,9 +160,8 @@ impl<A: Answerer> Tcp<A> {
 
     /// See [`Service::on_accept`].
     pub fn on_accept(&mut self, peer: SocketAddr) -> bool {
-        let is_in = self.peers.admits(peer.ip())
-            && !self.shared.is_draining()
-            && self.shared.gate.try_enter(self.shared.bounds.connection_count_max);
+        let limits = self.shared.bounds.admission();
+        let is_in = !self.shared.is_draining() && self.admission.try_enter(peer.ip(), limits);
         let count = if is_in { &self.tally.accepted_count } else { &self.tally.refused_count };
         count.add(1);
         is_in
@@ -171,7 +169,7 @@ impl<A: Answerer> Tcp<A> {
 
     /// See [`Service::on_open`].
     pub fn on_open<S: Carrier<A::Transfer>>(&mut self, conn: &mut Conn<'_, S>) {
-        self.peers.enter(conn.id(), conn.peer().ip());
+        self.admission.on_open(conn.id());
         note_activity(conn);
         conn.arm_timer(self.shared.bounds.idle);
     }
@@ -219,8 +217,7 @@ impl<A: Answerer> Tcp<A> {
     /// See [`Service::on_closed`].
     pub fn on_closed(&mut self, id: ConnId, _why: Closed) {
         self.tally.closed_count.add(1);
-        self.shared.gate.leave();
-        self.peers.leave(id);
+        self.admission.on_closed(id);
     }
 
     /// Sends no more than what is written.

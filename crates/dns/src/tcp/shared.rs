@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tidegate_base::Duration;
-use tidegate_stack::Gate;
+use tidegate_stack::{AdmissionLimits, Gate};
 
 /// How much a connection may take up, and how long.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// Connections over all workers.
     pub connection_count_max: u32,
-    /// Connections from one address (IPv6: from one /64), in each worker; zero is no limit.
+    /// Connections from one address (IPv6: from one /64), over all workers; zero is no limit.
     pub connection_count_max_per_peer: u32,
     /// Blocks of answers under way on one connection.
     pub pipelined_max: usize,
@@ -22,6 +22,15 @@ pub struct Bounds {
     pub query: Duration,
     /// How long nothing of what is under way may be acknowledged.
     pub sending: Duration,
+}
+
+impl Bounds {
+    pub(crate) const fn admission(&self) -> AdmissionLimits {
+        AdmissionLimits {
+            count_max: self.connection_count_max,
+            count_max_per_peer: self.connection_count_max_per_peer,
+        }
+    }
 }
 
 impl Default for Bounds {
