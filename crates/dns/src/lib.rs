@@ -18,6 +18,7 @@ pub mod desk;
 pub mod message;
 pub mod name;
 mod namestorm;
+pub mod query_log;
 pub mod rrl;
 pub mod tcp;
 pub mod transfer;

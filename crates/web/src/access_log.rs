@@ -1,35 +1,26 @@
-//! The access log: records from the workers to a file, in the combined format.
-//!
-//! ```text
-//!   worker --try_send--> [bounded channel] --> writer's thread: format, buffer, write
-//! ```
+//! The access log: a line for each request, in the combined format.
 //!
 //! A worker copies the request's head into a record and goes on; what the line needs of it is found by
-//! the writer. A record that finds no room is dropped and counted by the worker: a slow disk costs
-//! lines, never requests.
+//! the log's writer.
+//!
+//! Not the file and its rotation: those are `logfile`'s.
 //!
 //! Invariant: a line holds no control character but its line feed, and no quote that a client sent
 //! ends a quoted part; so a client cannot write a line of its own.
 
 use arrayvec::ArrayVec;
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError};
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
+use tidegate_logfile::Line;
 
 #[cfg(test)]
 mod tests;
 
 /// Of a longer head the rest is not logged.
 pub const HEAD_LEN_MAX: usize = 640;
-/// Records that wait for the writer.
-const QUEUE_LEN: usize = 4096;
-/// How long a written line may stay in memory.
-const FLUSH_AFTER: Duration = Duration::from_millis(200);
 
 /// One request and its answer.
 #[derive(Clone, Debug)]
@@ -56,76 +47,19 @@ pub fn beginning_of(head: &[u8]) -> ArrayVec<u8, HEAD_LEN_MAX> {
 }
 
 /// A worker's end.
-#[derive(Clone)]
-pub struct LogSender(Sender<Record>);
-
-impl LogSender {
-    /// Hands a record over. False if there is no room, or nobody writes any more.
-    #[inline]
-    pub fn try_log(&self, record: Record) -> bool {
-        !matches!(self.0.try_send(record), Err(TrySendError::Full(_) | TrySendError::Disconnected(_)))
-    }
-}
-
+pub type LogSender = tidegate_logfile::LogSender<Record>;
 /// The writer's end.
-pub struct LogWriter {
-    records: Receiver<Record>,
-    path: PathBuf,
-    reopen: Arc<AtomicBool>,
-    out: BufWriter<File>,
-    line: Vec<u8>,
-}
+pub type LogWriter = tidegate_logfile::LogWriter<Record>;
 
 /// Opens the log at `path` for appending. Setting `reopen` (on SIGHUP) has the writer open the path
 /// again: after a rotation that is a new file.
 pub fn open(path: &Path, reopen: Arc<AtomicBool>) -> io::Result<(LogSender, LogWriter)> {
-    let (sender, records) = crossbeam_channel::bounded(QUEUE_LEN);
-    let out = append_to(path)?;
-    let writer = LogWriter { records, path: path.to_owned(), reopen, out, line: Vec::new() };
-    Ok((LogSender(sender), writer))
+    tidegate_logfile::open(path, reopen)
 }
 
-fn append_to(path: &Path) -> io::Result<BufWriter<File>> {
-    OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(path)
-        .map(|file| BufWriter::with_capacity(64 << 10, file))
-}
-
-impl LogWriter {
-    /// Writes until no worker is left. An error of the file is handed to `on_error`, and the lines it
-    /// took with it are lost; writing goes on.
-    pub fn run(mut self, mut on_error: impl FnMut(&io::Error)) {
-        loop {
-            let received = self.records.recv_timeout(FLUSH_AFTER);
-            let outcome = match &received {
-                Ok(record) => self.write(record),
-                Err(_) => self.out.flush(),
-            };
-            let outcome = outcome.and_then(|()| self.reopen_if_asked());
-            if let Err(error) = outcome {
-                on_error(&error);
-            }
-            if matches!(received, Err(RecvTimeoutError::Disconnected)) {
-                return;
-            }
-        }
-    }
-
-    fn write(&mut self, record: &Record) -> io::Result<()> {
-        self.line.clear();
-        format_line(record, &mut self.line);
-        self.out.write_all(&self.line)?;
-        if self.records.is_empty() { self.out.flush() } else { Ok(()) }
-    }
-
-    fn reopen_if_asked(&mut self) -> io::Result<()> {
-        if self.reopen.swap(false, Ordering::AcqRel) {
-            self.out.flush()?;
-            self.out = append_to(&self.path)?;
-        }
-        Ok(())
+impl Line for Record {
+    fn format(&self, line: &mut Vec<u8>) {
+        format_line(self, line);
     }
 }
 

@@ -39,36 +39,3 @@ fn no_client_writes_a_line_of_its_own() {
     assert!(text.contains(r#""GET /\"x\" \x1b[31m\xff\x0a HTTP/1.1""#), "{text}");
     assert!(text.contains(r#""a\\\" b\x07""#), "{text}");
 }
-
-#[test]
-fn rotation_loses_no_line() {
-    let dir = std::env::temp_dir().join(format!("tidegate-log-{}", std::process::id()));
-    std::fs::create_dir_all(&dir).unwrap();
-    let path = dir.join("access.log");
-    let reopen = Arc::new(AtomicBool::new(false));
-    let (sender, writer) = open(&path, Arc::clone(&reopen)).unwrap();
-    let thread = std::thread::spawn(move || writer.run(|error| panic!("{error}")));
-    let lines = |path: &Path| std::fs::read_to_string(path).map_or(0, |text| text.lines().count());
-    let wait_for = |path: &Path, count: usize| {
-        let deadline = std::time::Instant::now() + Duration::from_secs(20);
-        while lines(path) < count && std::time::Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        assert_eq!(lines(path), count);
-    };
-    assert!(sender.try_log(record(b"GET /1 HTTP/1.1\r\n\r\n")));
-    wait_for(&path, 1);
-    let rotated = dir.join("access.log.1");
-    std::fs::rename(&path, &rotated).unwrap();
-    reopen.store(true, Ordering::Release);
-    let deadline = std::time::Instant::now() + Duration::from_secs(20);
-    while reopen.load(Ordering::Acquire) && std::time::Instant::now() < deadline {
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    assert!(sender.try_log(record(b"GET /2 HTTP/1.1\r\n\r\n")));
-    wait_for(&path, 1);
-    assert_eq!(lines(&rotated), 1);
-    drop(sender);
-    thread.join().unwrap();
-    std::fs::remove_dir_all(&dir).unwrap();
-}
