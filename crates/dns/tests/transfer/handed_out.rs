@@ -2,9 +2,7 @@
 
 use crate::ours::Ours;
 use crate::peer::{KINDS, Kind, Peer};
-use crate::scene::{
-    APEX, KEY, SECRET, allow, apex, as_primary, axfr, kdig, key, listing, testbed, wait_for, zone,
-};
+use crate::scene::{APEX, KEY, SECRET, allow, as_primary, axfr, kdig, key, listing, testbed, wait_for, zone};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tidegate_testbed::Testbed;
@@ -66,9 +64,9 @@ fn a_wrong_key_and_a_wrong_secret_are_told_apart() {
     let bed = testbed();
     let _ours = serving(&bed, "", 10, None, Some(KEY));
     let other = kdig(&bed, &format!("{OURS} {APEX} SOA -y hmac-sha256:other.key.:{SECRET}"));
-    assert!(other.contains("NOTAUTH") && other.contains("BADKEY"), "{other}");
+    assert!(other.contains("status: BADKEY"), "{other}");
     let wrong = kdig(&bed, &format!("{OURS} {APEX} SOA -y hmac-sha256:{KEY}:d3Jvbmc="));
-    assert!(wrong.contains("NOTAUTH") && wrong.contains("BADSIG"), "{wrong}");
+    assert!(wrong.contains("status: BADSIG"), "{wrong}");
 }
 
 #[test]
@@ -140,7 +138,6 @@ fn copies_and_follows(kind: Kind, signed: bool) {
     ours.exchange.served().publish(vec![zone(3, 1000)]);
     has(3);
     assert_eq!(ours.zone().map(|zone| zone.serial()), Some(3));
-    let _ = apex();
 }
 
 #[test]
