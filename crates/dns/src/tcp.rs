@@ -99,10 +99,22 @@ pub enum NextMessage {
 enum Phase {
     #[default]
     Open,
-    /// The peer sends no more; what it asked for is still answered.
+    /// The peer sends no more, or shall not; what it asked for is still answered.
     PeerDone,
+    /// It has asked for as much as it may: what comes now is thrown away.
+    Sated,
     /// The last answer is written; whatever arrives is thrown away.
     Ending,
+}
+
+impl Phase {
+    const fn takes_no_more(self) -> bool {
+        matches!(self, Self::Sated | Self::Ending)
+    }
+
+    const fn ends_when_answered(self) -> bool {
+        matches!(self, Self::PeerDone | Self::Sated)
+    }
 }
 
 /// What is remembered of a connection.
@@ -176,7 +188,7 @@ impl<A: Answerer> Tcp<A> {
 
     /// See [`Service::on_recv`].
     pub fn on_recv<S: Carrier<A::Transfer>>(&mut self, conn: &mut Conn<'_, S>, data: &[u8]) {
-        if conn.state().phase == Phase::Ending {
+        if conn.state().phase.takes_no_more() {
             return;
         }
         note_activity(conn);
@@ -196,6 +208,7 @@ impl<A: Answerer> Tcp<A> {
         let state = conn.state();
         match (state.phase, state.stream.as_ref().is_some_and(|stream| stream.owes_answers())) {
             (Phase::Ending, _) => {}
+            (Phase::Sated, true) => {}
             (_, true) => state.phase = Phase::PeerDone,
             (_, false) => self.end(conn),
         }
@@ -234,6 +247,3 @@ impl<A: Answerer> Tcp<A> {
 fn note_activity<T, S: Carrier<T>>(conn: &mut Conn<'_, S>) {
     conn.state().active_ms = conn.now().as_millis_wrapping();
 }
-
-#[cfg(test)]
-mod tests;

@@ -51,7 +51,7 @@ impl<A: Answerer> Tcp<A> {
         let mut used = 0;
         stream.waits_for_room = false;
         while let Some(message) = framing::first_message(&bytes[used..]) {
-            if conn.state().phase == Phase::Ending {
+            if conn.state().phase.takes_no_more() {
                 break;
             }
             stream.waits_for_room = self.is_ahead(conn);
@@ -63,7 +63,7 @@ impl<A: Answerer> Tcp<A> {
             used += PREFIX_LEN + message.len();
         }
         self.flush(conn);
-        if conn.state().phase == Phase::Ending { bytes.len() } else { used }
+        if conn.state().phase.takes_no_more() { bytes.len() } else { used }
     }
 
     fn is_ahead<S: Carrier<A::Transfer>>(&self, conn: &Conn<'_, S>) -> bool {
@@ -104,9 +104,11 @@ impl<A: Answerer> Tcp<A> {
         let state = conn.state();
         state.query_count = state.query_count.saturating_add(1);
         let count_max = self.shared.bounds.query_count_max;
-        let is_last = count_max != 0 && u32::from(state.query_count) >= count_max.min(u16::MAX.into());
-        if is_last || self.shared.is_draining() {
-            state.phase = if state.phase == Phase::Open { Phase::PeerDone } else { state.phase };
+        let is_sated = count_max != 0 && u32::from(state.query_count) >= count_max.min(u16::MAX.into());
+        if is_sated {
+            state.phase = Phase::Sated;
+        } else if self.shared.is_draining() {
+            state.phase = Phase::PeerDone;
         }
     }
 
@@ -147,7 +149,7 @@ impl<A: Answerer> Tcp<A> {
             return conn.take(stream.held);
         }
         hold_rest(conn, &mut stream);
-        if conn.state().phase == Phase::PeerDone && !stream.is_waiting() {
+        if conn.state().phase.ends_when_answered() && !stream.is_waiting() {
             return self.end(conn);
         }
         if !stream.is_blank() {

@@ -24,7 +24,7 @@ impl Reply {
     }
 
     /// The `len` bytes from `offset` on, in a frame.
-    pub(crate) fn fetch(&self, offset: u64, len: usize, pool: &mut Pool) -> Result<Payload, FetchError> {
+    pub fn fetch(&self, offset: u64, len: usize, pool: &mut Pool) -> Result<Payload, FetchError> {
         let start = usize::try_from(offset).map_err(|_| FetchError::Gone)?;
         let bytes = self.0.get(start..).and_then(|rest| rest.get(..len)).ok_or(FetchError::Gone)?;
         let mut frame = pool.alloc().ok_or(FetchError::NoFrame)?;
