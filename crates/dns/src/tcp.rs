@@ -27,7 +27,7 @@ mod tally;
 pub(crate) use framing::first_message;
 pub use reply::Reply;
 pub use shared::{Bounds, TcpShared};
-pub use tally::{Count, TcpCounters, TcpTally};
+pub use tally::{TcpCounters, TcpTally};
 
 use framing::Room;
 use std::net::SocketAddr;

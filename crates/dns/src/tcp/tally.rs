@@ -1,29 +1,13 @@
 //! What a worker's connections did: written by its worker, read by whoever shows it.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// A number that one thread adds to and others read.
-#[derive(Default, Debug)]
-pub struct Count(AtomicU64);
-
-impl Count {
-    /// Adds `n`. A load and a store, no locked instruction: there is one writer.
-    #[inline]
-    pub(crate) fn add(&self, n: u64) {
-        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
-    }
-
-    fn read(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
+use tidegate_base::Tally;
 
 macro_rules! counters {
     ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
         /// A worker's numbers, as they are being counted.
         #[derive(Default, Debug)]
         pub struct TcpTally {
-            $($(#[doc = $doc])+ pub $name: Count,)+
+            $($(#[doc = $doc])+ pub $name: Tally,)+
         }
 
         /// A worker's numbers at one moment.

@@ -35,7 +35,8 @@ pub(crate) struct Kept {
 
 /// Writes `zone` to `path`, confirmed now.
 pub(crate) fn write(path: &Path, zone: &Arc<Zone>) -> io::Result<()> {
-    let beside = path.with_extension("new");
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
     let file = File::create(&beside)?;
     write_to(&file, zone)?;
     file.sync_all()?;

@@ -26,6 +26,10 @@ use tidegate_base::{Duration, Instant, Rng};
 
 /// How many zones are checked at once.
 const CHECK_COUNT_MAX: usize = 8;
+/// The shortest time between checks that somebody asked for.
+const NOTIFY_INTERVAL: Duration = Duration::from_secs(1);
+/// How many events may wait. News that come in such a flood are known already.
+const EVENT_COUNT_MAX: usize = 1024;
 /// The longest sleep: nothing depends on it.
 const SLEEP_MAX: Duration = Duration::from_secs(3600);
 
@@ -53,9 +57,18 @@ pub(crate) enum Outcome {
 struct Task {
     schedule: Schedule,
     is_busy: bool,
+    /// When the last check began.
+    checked: Instant,
     /// It was told to check while it did.
     again: bool,
     is_withdrawn: bool,
+}
+
+impl Task {
+    /// Has it checked now; not more often than each second, for a NOTIFY is easily forged.
+    fn heed(&mut self, now: Instant) {
+        self.schedule.on_notify(now.max(self.checked + NOTIFY_INTERVAL));
+    }
 }
 
 /// All copied zones.
@@ -76,7 +89,7 @@ pub(crate) fn start(
     patience: ClientPatience,
     seed: u64,
 ) -> std::io::Result<Sender<Event>> {
-    let (events, received) = crossbeam_channel::unbounded();
+    let (events, received) = crossbeam_channel::bounded(EVENT_COUNT_MAX);
     let mut keeper = Keeper {
         served: Arc::clone(served),
         clock,
@@ -112,7 +125,7 @@ impl Keeper {
         match event {
             Event::Check(apex) => {
                 if let Some(task) = self.tasks.get_mut(&*apex) {
-                    task.schedule.on_notify(now);
+                    task.heed(now);
                     task.again = task.is_busy;
                 }
             }
@@ -134,7 +147,7 @@ impl Keeper {
             Outcome::Failed => task.schedule.on_failed(now),
         }
         if std::mem::take(&mut task.again) {
-            task.schedule.on_notify(now);
+            task.heed(now);
         }
     }
 
@@ -165,7 +178,7 @@ impl Keeper {
             Some(Kept { zone, .. }) if !is_withdrawn => self.served.publish(vec![Arc::new(zone)]),
             _ => self.served.withdraw(apex),
         }
-        Task { schedule, is_busy: false, again: false, is_withdrawn }
+        Task { schedule, is_busy: false, checked: Instant::ZERO, again: false, is_withdrawn }
     }
 
     fn next_deadline(&self) -> Instant {
@@ -196,6 +209,7 @@ impl Keeper {
             let is_due = |task: &Task| !task.is_busy && task.schedule.next_check() <= now;
             let Some((apex, task)) = self.tasks.iter_mut().find(|(_, task)| is_due(task)) else { return };
             task.is_busy = true;
+            task.checked = now;
             let apex = *apex;
             self.busy_count += 1;
             let (served, patience, events) = (Arc::clone(&self.served), self.patience, self.events.clone());

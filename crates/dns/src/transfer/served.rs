@@ -59,12 +59,8 @@ impl Served {
     pub fn publish(&self, zones: Vec<Arc<Zone>>) {
         let _turn = lock(&self.publication);
         let old = self.catalog.load_full();
-        let mut next = Catalog::clone(&old);
-        for zone in &zones {
-            self.note(&old, zone);
-            next = next.with(Arc::clone(zone));
-        }
-        self.catalog.store(Arc::new(next));
+        zones.iter().for_each(|zone| self.note(&old, zone));
+        self.catalog.store(Arc::new(old.with_all(zones.iter().cloned())));
         for zone in &zones {
             let is_same = version(&old, zone.apex()).is_some_and(|old| old.serial() == zone.serial());
             if !is_same {

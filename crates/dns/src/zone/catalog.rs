@@ -56,6 +56,15 @@ impl Catalog {
         self.with_hosting(apex, Hosting::Ready(zone))
     }
 
+    /// The successor that serves all of `zones`: one copy of the catalog however many they are.
+    pub fn with_all(&self, zones: impl IntoIterator<Item = Arc<Zone>>) -> Self {
+        let mut next = self.clone();
+        for zone in zones {
+            next.put(Folded::of(zone.apex()), Hosting::Ready(zone));
+        }
+        next
+    }
+
     /// The successor that is responsible for a zone without having it.
     pub fn with_unavailable(&self, apex: &Name) -> Self {
         self.with_hosting(Folded::of(apex), Hosting::Unavailable)
@@ -71,11 +80,15 @@ impl Catalog {
 
     fn with_hosting(&self, apex: Folded, hosting: Hosting) -> Self {
         let mut next = self.clone();
-        next.remove(&apex);
-        next.lengths |= length_bit(&apex);
-        let entry = Entry { apex: Arc::new(apex), hosting };
-        next.zones.insert_unique(apex.hash(), entry, |entry| entry.apex.hash());
+        next.put(apex, hosting);
         next
+    }
+
+    fn put(&mut self, apex: Folded, hosting: Hosting) {
+        self.remove(&apex);
+        self.lengths |= length_bit(&apex);
+        let entry = Entry { apex: Arc::new(apex), hosting };
+        self.zones.insert_unique(apex.hash(), entry, |entry| entry.apex.hash());
     }
 
     fn remove(&mut self, apex: &Folded) {

@@ -28,6 +28,9 @@ fn copied_and_followed(kind: Kind, signed: bool) {
     wait_for("the peer's second version", || peer.serial() == Some(2));
     wait_for("a second copy", || serves(&ours, 2));
     assert_eq!(listing(&ours.zone().unwrap()), listing_of(&versions[1]), "{kind:?}");
+    if kind != Kind::Nsd {
+        assert!(peer.said().contains("IXFR"), "{}", peer.said());
+    }
     let answer = kdig(&bed, &format!("@10.78.0.2 host0.{APEX} A +short"));
     assert_eq!(answer.trim(), "10.2.0.0");
 }

@@ -134,6 +134,9 @@ fn copies_and_follows(kind: Kind, signed: bool) {
     has(2);
     let counters = ours.tcp_counters();
     assert!(counters.transfer_done_count >= 2, "{counters:?}\n{}", peer.said());
+    if kind != Kind::Nsd {
+        assert!(peer.said().contains("IXFR"), "{}", peer.said());
+    }
     // A third version goes out while the second is being looked at.
     ours.exchange.served().publish(vec![zone(3, 1000)]);
     has(3);
