@@ -105,14 +105,26 @@ fn sum_native(bytes: &[u8]) -> u64 {
     lanes.iter().sum::<u64>() + sum_tail(blocks.remainder())
 }
 
-/// The sum of fewer than sixteen bytes.
+/// The sum of fewer than sixteen bytes: eight, four, two and one, as many of them as there are.
 #[inline]
-fn sum_tail(bytes: &[u8]) -> u64 {
-    let mut words = bytes.chunks_exact(2);
-    let whole: u64 = (&mut words).map(|w| u64::from(u16::from_ne_bytes([w[0], w[1]]))).sum();
-    match words.remainder() {
-        [last] => whole + u64::from(u16::from_ne_bytes([*last, 0])),
-        _ => whole,
+fn sum_tail(mut bytes: &[u8]) -> u64 {
+    let mut sum = 0;
+    if let Some((word, rest)) = bytes.split_first_chunk::<8>() {
+        let word = u64::from_ne_bytes(*word);
+        sum += (word >> 32) + (word & 0xffff_ffff);
+        bytes = rest;
+    }
+    if let Some((word, rest)) = bytes.split_first_chunk::<4>() {
+        sum += u64::from(u32::from_ne_bytes(*word));
+        bytes = rest;
+    }
+    if let Some((word, rest)) = bytes.split_first_chunk::<2>() {
+        sum += u64::from(u16::from_ne_bytes(*word));
+        bytes = rest;
+    }
+    match bytes {
+        [last, ..] => sum + u64::from(u16::from_ne_bytes([*last, 0])),
+        [] => sum,
     }
 }
 

@@ -94,6 +94,17 @@ impl Frame {
         unsafe { std::slice::from_raw_parts_mut(self.chunk.as_ptr().add(self.start()), self.len()) }
     }
 
+    /// The last `n` bytes before the data, whatever was left there. `None` if the headroom is smaller.
+    #[inline]
+    pub fn before(&self, n: usize) -> Option<&[u8]> {
+        if n > self.headroom() {
+            return None;
+        }
+        // SAFETY: the headroom is the chunk's bytes from SCRATCH_LEN up to `start`, and this frame is its only
+        // owner.
+        Some(unsafe { std::slice::from_raw_parts(self.chunk.as_ptr().add(self.start() - n), n) })
+    }
+
     /// The scratch area, where the pipeline's metadata attributes live.
     pub fn scratch(&self) -> &[u8; SCRATCH_LEN] {
         // SAFETY: each chunk is longer than SCRATCH_LEN, and the data never reaches into it.

@@ -21,8 +21,10 @@ mod batch;
 mod frame;
 mod memory;
 mod pool;
+mod prefetch;
 
 pub use batch::{BATCH_LEN_MAX, Batch};
 pub use frame::{Frame, HEADROOM_LEN, SCRATCH_LEN};
 pub use memory::{HeapMemory, Memory};
 pub use pool::{ChunkAddr, Occupancy, Pool, PoolError, Retained};
+pub use prefetch::prefetch;

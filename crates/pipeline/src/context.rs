@@ -63,9 +63,13 @@ impl Context<'_> {
 
     /// Sends a whole batch out of `gate`.
     pub fn emit_batch(&mut self, gate: usize, mut batch: Batch) {
-        for frame in batch.drain() {
-            self.emit(gate, frame);
-        }
+        let Some(Some(queue)) = self.links.get(gate) else {
+            batch.drain().for_each(|frame| self.drop(frame, DropReason::Policy));
+            return;
+        };
+        self.counters.out_packet_count += batch.len() as u64;
+        self.rooms[*queue] = self.rooms[*queue].saturating_sub(batch.len());
+        self.queues[*queue].frames.extend(batch.drain());
     }
 
     /// Gives `frame` back to the pool and counts why.

@@ -14,7 +14,7 @@ use crate::egress::Egress;
 use crate::flow::FlowKey;
 use crate::host::{Host, PathNews};
 use crate::interface::Interface;
-use crate::link::{self, LinkHeader};
+use crate::link::{self, Link};
 use crate::service::{ConnId, Service};
 use crate::table::Table;
 use crate::time_wait::TimeWaitTable;
@@ -25,7 +25,7 @@ use tidegate_base::{DropCounters, DropReason, FlowHasher, HashKey, Instant, Rng,
 use tidegate_packet::{Batch, Frame};
 use tidegate_tcp::{Config, CookieJar, IsnSource};
 use tidegate_wire::icmp::IcmpError;
-use tidegate_wire::{EtherType, FlowAddr, IpRepr, MacAddr, Protocol, WireError, ipv4};
+use tidegate_wire::{EtherType, FlowAddr, IpRepr, MacAddr, Protocol, WireError, ipv4, ipv6};
 
 /// Secrets that the caller drew at random: nobody outside may guess them.
 pub struct Secrets {
@@ -234,7 +234,7 @@ impl<S: Service> Stack<S> {
     #[inline]
     fn take(&mut self, now: Instant, frame: Frame, out: &mut dyn Egress) {
         match self.receive(now, frame.data(), out) {
-            Ok(Some(arrival)) => return self.gather(now, frame, &arrival, out),
+            Ok(Some(arrival)) => return self.gather(now, frame, arrival, out),
             Ok(None) => {}
             Err(reason) => self.drops.count(reason),
         }
@@ -242,6 +242,7 @@ impl<S: Service> Stack<S> {
     }
 
     /// Serves a frame, or says where in it the datagram is that must wait for its like.
+    #[inline]
     fn receive(
         &mut self,
         now: Instant,
@@ -252,44 +253,43 @@ impl<S: Service> Stack<S> {
         if header.dst != self.host.interface.mac() && !header.dst.is_group() {
             return Err(DropReason::NotOurMac);
         }
-        let body = &frame[header.len..];
-        match header.kind {
-            EtherType::Arp => self.host.on_arp(header.link, body, out).map(|()| None),
-            EtherType::Ipv4 => {
-                check_ipv4(body)?;
-                self.on_ip(now, &header, body, out)
-            }
-            EtherType::Ipv6 => self.on_ip(now, &header, body, out),
-            _ => Err(DropReason::UnknownProtocol),
+        let packet = &frame[header.len..];
+        let (ip, ip_header_len, body) = match header.kind {
+            EtherType::Ipv4 => read_ipv4(packet)?,
+            EtherType::Ipv6 => read_ipv6(packet)?,
+            EtherType::Arp => return self.host.on_arp(header.link, packet, out).map(|()| None),
+            _ => return Err(DropReason::UnknownProtocol),
+        };
+        if ip.protocol == Protocol::Udp {
+            self.check_ends(&ip)?;
+            return Arrival::read(&self.host.interface, header.len, ip_header_len, &ip, body).map(Some);
         }
+        self.on_ip(now, header.link, &ip, body, out).map(|()| None)
     }
 
     fn on_ip(
         &mut self,
         now: Instant,
-        header: &LinkHeader,
-        packet: &[u8],
+        link: Link,
+        ip: &IpRepr,
+        body: &[u8],
         out: &mut dyn Egress,
-    ) -> Result<Option<Arrival>, DropReason> {
-        let (ip, body) = IpRepr::parse(packet).map_err(drop_reason)?;
+    ) -> Result<(), DropReason> {
         match ip.protocol {
-            Protocol::Udp => {
-                self.check_ends(&ip)?;
-                self.host.on_udp(header, &ip, packet, body).map(Some)
-            }
             Protocol::Tcp => {
-                self.check_ends(&ip)?;
-                self.on_tcp(now, header.link, &ip, body, out).map(|()| None)
+                self.check_ends(ip)?;
+                self.on_tcp(now, link, ip, body, out)
             }
             Protocol::Icmp | Protocol::Icmpv6 => {
-                let news = self.host.on_icmp(header.link, &ip, body, out)?;
-                news.map_or(Ok(()), |news| self.on_path_news(now, &news, out)).map(|()| None)
+                let news = self.host.on_icmp(link, ip, body, out)?;
+                news.map_or(Ok(()), |news| self.on_path_news(now, &news, out))
             }
-            Protocol::Other(_) => Err(DropReason::UnknownProtocol),
+            _ => Err(DropReason::UnknownProtocol),
         }
     }
 
     /// RFC 1122 section 3.2.1.3: only to us, and only from where an answer can go.
+    #[inline]
     fn check_ends(&self, ip: &IpRepr) -> Result<(), DropReason> {
         if !self.host.interface.has(ip.dst) {
             return Err(DropReason::NotOurAddress);
@@ -342,9 +342,21 @@ impl<S: Service> Stack<S> {
     }
 }
 
-fn check_ipv4(packet: &[u8]) -> Result<(), DropReason> {
-    let (header, _) = ipv4::Ipv4Header::parse(packet).map_err(drop_reason)?;
-    if header.checksum_ok(packet) { Ok(()) } else { Err(DropReason::BadChecksum) }
+/// The header of an IPv4 packet, how long it is there, and the payload.
+#[inline]
+fn read_ipv4(packet: &[u8]) -> Result<(IpRepr, usize, &[u8]), DropReason> {
+    let (header, body) = ipv4::Ipv4Header::parse(packet).map_err(drop_reason)?;
+    if !header.checksum_ok(packet) {
+        return Err(DropReason::BadChecksum);
+    }
+    Ok((header.repr(), header.header_len(), body))
+}
+
+/// The same of an IPv6 packet.
+#[inline]
+fn read_ipv6(packet: &[u8]) -> Result<(IpRepr, usize, &[u8]), DropReason> {
+    let (header, body) = ipv6::Ipv6Header::parse(packet).map_err(drop_reason)?;
+    Ok((header.repr(), ipv6::HEADER_LEN, body))
 }
 
 pub(crate) fn drop_reason(error: WireError) -> DropReason {

@@ -7,89 +7,148 @@
 //! can start those misses together before it answers the first (Sandstorm paper, section 3.4.1, has what
 //! batching is worth).
 
-use crate::datagram::{BURST_LEN_MAX, Datagram, Reply, Route};
+use crate::datagram::{BURST_LEN_MAX, Datagram, Reply};
 use crate::egress::Egress;
-use crate::host::{self, Host};
-use crate::link::LinkHeader;
+use crate::host::{HOP_LIMIT, Host};
+use crate::interface::Interface;
+use crate::link::{self, Link};
 use crate::service::{Payload, Service};
 use crate::stack::{Stack, drop_reason};
-use tidegate_base::{DropReason, Instant};
+use tidegate_base::{DropReason, Instant, Sum};
 use tidegate_packet::Frame;
-use tidegate_wire::{EtherType, FlowAddr, IpRepr, ipv6, udp};
+use tidegate_wire::ipv4::Ipv4Header;
+use tidegate_wire::ipv6::Ipv6Header;
+use tidegate_wire::udp::{self, UdpHeader};
+use tidegate_wire::{EtherType, IpRepr};
+use zerocopy::IntoBytes;
 
-/// A datagram's headers, read and found good, and where in the frame its payload is.
+/// Where in a frame a datagram is that was found good.
+#[derive(Clone, Copy)]
 pub(crate) struct Arrival {
-    route: Route,
-    data_at: usize,
-    data_len: usize,
+    link_len: u16,
+    data_at: u16,
+    data_len: u16,
+    answer_len_max: u16,
 }
 
-impl Host {
-    /// Reads the UDP header in `body`, the payload of the IP packet `packet` with header `ip`.
+impl Arrival {
+    /// Reads the UDP header in `body`, the payload of an IP packet with header `ip` that begins behind
+    /// `link_len` bytes and has `ip_header_len` bytes of header.
     #[inline]
-    pub(crate) fn on_udp(
-        &self,
-        link: &LinkHeader,
+    pub(crate) fn read(
+        interface: &Interface,
+        link_len: usize,
+        ip_header_len: usize,
         ip: &IpRepr,
-        packet: &[u8],
         body: &[u8],
-    ) -> Result<Arrival, DropReason> {
-        let (header, data) = udp::UdpHeader::parse(body).map_err(drop_reason)?;
-        if !self.interface.trusts_checksums() && !header.checksum_ok(ip, body) {
+    ) -> Result<Self, DropReason> {
+        let (header, data) = UdpHeader::parse(body).map_err(drop_reason)?;
+        if !interface.trusts_checksums() && !header.checksum_ok(ip, body) {
             return Err(DropReason::BadChecksum);
         }
         // RFC 768: a source port of zero is none, and nobody can be answered there.
         if header.src_port() == 0 {
             return Err(DropReason::MartianSource);
         }
-        let header_len = ip_header_len(ip.dst, packet) + udp::HEADER_LEN;
-        let route = Route {
-            link: link.link,
-            ip: *ip,
-            src_port: header.src_port(),
-            dst_port: header.dst_port(),
-            header_len: header_len as u16,
-            answer_len_max: (self.interface.mtu() - ip.header_len() - udp::HEADER_LEN) as u16,
+        Ok(Self {
+            link_len: link_len as u16,
+            data_at: (link_len + ip_header_len + udp::HEADER_LEN) as u16,
+            data_len: data.len() as u16,
+            answer_len_max: (interface.mtu() - ip.header_len() - udp::HEADER_LEN) as u16,
+        })
+    }
+}
+
+/// The IP header that a datagram came with.
+#[derive(Clone, Copy)]
+enum IpHeader {
+    V4(Ipv4Header),
+    V6(Ipv6Header),
+}
+
+/// What the headers of an answer are made from: those of its request, without IP options.
+#[derive(Clone, Copy)]
+struct Envelope {
+    link: Link,
+    ip: IpHeader,
+    udp: UdpHeader,
+}
+
+impl Envelope {
+    #[inline]
+    fn of(datagram: &Datagram) -> Option<Self> {
+        let headers = datagram.headers();
+        let link = link::parse(headers).ok()?;
+        let (packet, udp) = headers.get(link.len..)?.split_last_chunk::<{ udp::HEADER_LEN }>()?;
+        let ip = match link.kind {
+            EtherType::Ipv4 => IpHeader::V4(*Ipv4Header::view(packet).ok()?),
+            _ => IpHeader::V6(*Ipv6Header::view(packet).ok()?),
         };
-        Ok(Arrival { route, data_at: link.len + header_len, data_len: data.len() })
+        Some(Self { link: link.link, ip, udp: *UdpHeader::view(udp)? })
     }
 
-    /// Sends `payload` back to where a datagram came from.
+    /// Pushes the headers of an answer before its payload in `frame`, whose sum this is. False, with the frame
+    /// spoilt, if there is no headroom.
+    #[inline]
+    fn push_headers(&self, interface: &Interface, frame: &mut Frame, sum: Sum) -> bool {
+        let len = frame.len();
+        match &self.ip {
+            IpHeader::V4(ip) => {
+                let sum = sum + ip.pseudo_header_sum(udp::HEADER_LEN + len);
+                push(frame, &ip.answer(HOP_LIMIT, udp::HEADER_LEN + len), &self.udp.answer(len, sum))
+                    && self.link.push_header(frame, interface.mac(), EtherType::Ipv4)
+            }
+            IpHeader::V6(ip) => {
+                let sum = sum + ip.pseudo_header_sum(udp::HEADER_LEN + len);
+                push(frame, &ip.answer(HOP_LIMIT, udp::HEADER_LEN + len), &self.udp.answer(len, sum))
+                    && self.link.push_header(frame, interface.mac(), EtherType::Ipv6)
+            }
+        }
+    }
+}
+
+#[inline]
+fn push<H: IntoBytes + zerocopy::Immutable>(frame: &mut Frame, ip: &H, udp: &UdpHeader) -> bool {
+    let Some(headers) = frame.push_front(size_of::<H>() + udp::HEADER_LEN) else { return false };
+    let (ip_room, udp_room) = headers.split_at_mut(size_of::<H>());
+    ip_room.copy_from_slice(ip.as_bytes());
+    udp_room.copy_from_slice(udp.as_bytes());
+    true
+}
+
+impl Host {
+    /// Sends `payload` back to where the datagram with `envelope` came from.
     #[inline]
     fn answer_datagram(
         &self,
-        route: &Route,
+        envelope: Option<Envelope>,
+        len_max: usize,
         payload: Payload,
         out: &mut dyn Egress,
     ) -> Result<(), DropReason> {
         let Payload { mut frame, sum } = payload;
-        let len = frame.len();
-        let answer = host::answer_to(&route.ip);
-        let kind = if answer.dst.is_ipv4() { EtherType::Ipv4 } else { EtherType::Ipv6 };
-        let header_len = answer.header_len() + udp::HEADER_LEN;
-        let fits = len <= usize::from(route.answer_len_max);
-        let Some(headers) = fits.then(|| frame.push_front(header_len)).flatten() else {
+        let fits = frame.len() <= len_max;
+        if !fits || !envelope.is_some_and(|e| e.push_headers(&self.interface, &mut frame, sum)) {
             out.pool().free(frame);
             return Err(DropReason::TooLong);
-        };
-        let (ip_header, udp_header) = headers.split_at_mut(answer.header_len());
-        answer.emit(udp::HEADER_LEN + len, ip_header);
-        udp::UdpHeader::emit(&answer, route.dst_port, route.src_port, len, sum, udp_header);
-        route.link.push_header(&mut frame, self.interface.mac(), kind);
+        }
         out.send(frame);
         Ok(())
     }
 
-    /// Tells the sender of the datagram in `frame` that nobody serves its port.
+    /// Tells the sender of `datagram` that nobody serves its port.
+    #[cold]
     fn refuse_datagram(
         &mut self,
         now: Instant,
-        route: &Route,
-        frame: &mut Frame,
+        datagram: &mut Datagram,
         out: &mut dyn Egress,
     ) -> Result<(), DropReason> {
-        frame.push_front(usize::from(route.header_len));
-        self.refuse_port(now, route.link, &route.ip, frame.data(), out)
+        let (Some(link), Some(ip)) = (datagram.link(), datagram.ip()) else {
+            return Err(DropReason::Malformed);
+        };
+        datagram.frame.push_front((datagram.header_len - datagram.link_len).into());
+        self.refuse_port(now, link, &ip, datagram.frame.data(), out)
     }
 }
 
@@ -97,11 +156,18 @@ impl<S: Service> Stack<S> {
     /// Puts the datagram in `frame` with those that wait for the service, which is called when they make a
     /// whole burst.
     #[inline]
-    pub(crate) fn gather(&mut self, now: Instant, mut frame: Frame, arrival: &Arrival, out: &mut dyn Egress) {
-        frame.pull_front(arrival.data_at);
-        frame.truncate(arrival.data_len);
+    pub(crate) fn gather(&mut self, now: Instant, mut frame: Frame, arrival: Arrival, out: &mut dyn Egress) {
+        let Arrival { link_len, data_at, data_len, answer_len_max } = arrival;
+        frame.pull_front(data_at.into());
+        frame.truncate(data_len.into());
         self.counters.rx_datagram_count += 1;
-        self.burst.push(Datagram { reply: Reply::Silence, frame, route: arrival.route });
+        self.burst.push(Datagram {
+            reply: Reply::Silence,
+            frame,
+            link_len,
+            header_len: data_at,
+            answer_len_max,
+        });
         if self.burst.len() >= BURST_LEN_MAX {
             self.answer_burst(now, out);
         }
@@ -130,34 +196,31 @@ impl<S: Service> Stack<S> {
     }
 
     #[inline]
-    fn conclude(&mut self, now: Instant, datagram: Datagram, out: &mut dyn Egress) -> Result<(), DropReason> {
-        let Datagram { reply, mut frame, route } = datagram;
-        let payload = match reply {
-            Reply::InPlace(sum) => Payload { frame, sum },
+    fn conclude(
+        &mut self,
+        now: Instant,
+        mut datagram: Datagram,
+        out: &mut dyn Egress,
+    ) -> Result<(), DropReason> {
+        let (envelope, len_max) = (Envelope::of(&datagram), datagram.answer_len_max());
+        let payload = match std::mem::take(&mut datagram.reply) {
+            Reply::InPlace(sum) => Payload { frame: datagram.frame, sum },
             Reply::By(payload) => {
-                out.pool().free(frame);
+                out.pool().free(datagram.frame);
                 payload
             }
             unanswered => {
                 let outcome = match unanswered {
                     Reply::Drop(reason) => Err(reason),
-                    Reply::Refuse => self.host.refuse_datagram(now, &route, &mut frame, out),
+                    Reply::Refuse => self.host.refuse_datagram(now, &mut datagram, out),
                     _ => Ok(()),
                 };
-                out.pool().free(frame);
+                out.pool().free(datagram.frame);
                 return outcome;
             }
         };
-        self.host.answer_datagram(&route, payload, out)?;
+        self.host.answer_datagram(envelope, len_max, payload, out)?;
         self.counters.tx_datagram_count += 1;
         Ok(())
-    }
-}
-
-fn ip_header_len(dst: FlowAddr, packet: &[u8]) -> usize {
-    match packet.first() {
-        // RFC 791 section 3.1: the header's length in words, options included.
-        Some(version_ihl) if dst.is_ipv4() => usize::from(version_ihl & 0xf) * 4,
-        _ => ipv6::HEADER_LEN,
     }
 }

@@ -133,6 +133,15 @@ impl IpRepr {
         }
     }
 
+    /// The IP header at the start of `bytes`, which need not hold the payload.
+    pub fn parse_header(bytes: &[u8]) -> Result<Self, WireError> {
+        match bytes.first().ok_or(WireError::Truncated)? >> 4 {
+            4 => ipv4::Ipv4Header::view(bytes).map(|header| header.repr()),
+            6 => ipv6::Ipv6Header::view(bytes).map(|header| header.repr()),
+            _ => Err(WireError::Unsupported),
+        }
+    }
+
     /// Bytes that [`IpRepr::emit`] writes.
     pub const fn header_len(&self) -> usize {
         self.dst.header_len()

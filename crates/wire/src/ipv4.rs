@@ -66,6 +66,12 @@ impl Ipv4Header {
         bytes.get(..self.header_len()).is_some_and(|header| Sum::of(header).is_valid())
     }
 
+    /// The header at the start of `bytes`, whatever it says: for one that was parsed before.
+    #[inline]
+    pub fn view(bytes: &[u8]) -> Result<&Self, WireError> {
+        Self::ref_from_prefix(bytes).map(|(header, _)| header).map_err(|_| WireError::Truncated)
+    }
+
     /// The fields that transport protocols care about.
     #[inline]
     pub fn repr(&self) -> IpRepr {
@@ -76,6 +82,34 @@ impl Ipv4Header {
             hop_limit: self.ttl,
             ecn: self.tos & 3,
         }
+    }
+
+    /// The header of an answer of `payload_len` bytes to the packet with this one: back to where it came from,
+    /// without options.
+    #[inline]
+    #[must_use]
+    pub fn answer(&self, hop_limit: u8, payload_len: usize) -> Self {
+        let mut answer = Self {
+            version_ihl: 0x45,
+            tos: 0,
+            total_len: U16::new((HEADER_LEN + payload_len) as u16),
+            ident: U16::ZERO,
+            flags_fragment: U16::new(FLAG_DONT_FRAGMENT),
+            ttl: hop_limit,
+            checksum: U16::ZERO,
+            src: self.dst,
+            dst: self.src,
+            ..*self
+        };
+        answer.checksum = U16::new(Sum::of(answer.as_bytes()).finish());
+        answer
+    }
+
+    /// The sum of the pseudo header for `payload_len` bytes of payload.
+    #[inline]
+    pub fn pseudo_header_sum(&self, payload_len: usize) -> Sum {
+        let [a, b] = [self.src, self.dst].map(|addr| Sum::of_u32(u32::from_be_bytes(addr)));
+        a + b + Sum::of_u16(self.protocol.into()) + Sum::of_u32(payload_len as u32)
     }
 
     /// Writes a header without options for `payload_len` bytes into the first 20 bytes. Don't

@@ -3,6 +3,7 @@
 use crate::ip::{FlowAddr, IpRepr};
 use crate::{WireError, split};
 use core::net::{IpAddr, Ipv6Addr};
+use tidegate_base::Sum;
 use zerocopy::byteorder::network_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -39,6 +40,12 @@ impl Ipv6Header {
         Ok((header, payload))
     }
 
+    /// The header at the start of `bytes`, whatever it says: for one that was parsed before.
+    #[inline]
+    pub fn view(bytes: &[u8]) -> Result<&Self, WireError> {
+        Self::ref_from_prefix(bytes).map(|(header, _)| header).map_err(|_| WireError::Truncated)
+    }
+
     /// The fields that transport protocols care about.
     #[inline]
     pub fn repr(&self) -> IpRepr {
@@ -49,6 +56,27 @@ impl Ipv6Header {
             hop_limit: self.hop_limit,
             ecn: (self.version_class_flow.get() >> 20) as u8 & 3,
         }
+    }
+
+    /// The header of an answer of `payload_len` bytes to the packet with this one: back to where it came from.
+    #[inline]
+    #[must_use]
+    pub fn answer(&self, hop_limit: u8, payload_len: usize) -> Self {
+        Self {
+            version_class_flow: U32::new(6 << 28),
+            payload_len: U16::new(payload_len as u16),
+            next_header: self.next_header,
+            hop_limit,
+            src: self.dst,
+            dst: self.src,
+        }
+    }
+
+    /// The sum of the pseudo header for `payload_len` bytes of payload.
+    #[inline]
+    pub fn pseudo_header_sum(&self, payload_len: usize) -> Sum {
+        let addresses = Sum::of(&self.src) + Sum::of(&self.dst);
+        addresses + Sum::of_u16(self.next_header.into()) + Sum::of_u32(payload_len as u32)
     }
 
     /// Writes a header for `payload_len` bytes into the first 40 bytes.

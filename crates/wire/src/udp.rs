@@ -32,6 +32,12 @@ impl UdpHeader {
         Ok((header, &datagram[HEADER_LEN..]))
     }
 
+    /// The header at the start of `bytes`, whatever it says: for one that was parsed before.
+    #[inline]
+    pub fn view(bytes: &[u8]) -> Option<&Self> {
+        Self::ref_from_prefix(bytes).ok().map(|(header, _)| header)
+    }
+
     /// Source port.
     pub fn src_port(&self) -> u16 {
         self.src_port.get()
@@ -44,12 +50,25 @@ impl UdpHeader {
 
     /// Whether the checksum of the datagram in `bytes` holds. None at all is allowed over IPv4 only
     /// (RFC 8200 section 8.1).
+    #[inline]
     pub fn checksum_ok(&self, ip: &IpRepr, bytes: &[u8]) -> bool {
         let len = usize::from(self.len.get());
         if self.checksum.get() == 0 {
             return ip.dst.is_ipv4();
         }
         bytes.get(..len).is_some_and(|d| (ip.pseudo_header_sum(len) + Sum::of(d)).is_valid())
+    }
+
+    /// The header of an answer to the datagram with this one: its payload is `payload_len` bytes, whose sum,
+    /// that of the pseudo header included, is `sum`.
+    #[inline]
+    #[must_use]
+    pub fn answer(&self, payload_len: usize, sum: Sum) -> Self {
+        let (src_port, dst_port) = (self.dst_port, self.src_port);
+        let len = (HEADER_LEN + payload_len) as u16;
+        let ports = Sum::of_u16(src_port.get()) + Sum::of_u16(dst_port.get());
+        let checksum = U16::new((sum + ports + Sum::of_u16(len)).finish_udp());
+        Self { src_port, dst_port, len: U16::new(len), checksum }
     }
 
     /// Writes a header for a payload of `payload_len` bytes whose sum is `payload_sum` into the first

@@ -191,7 +191,7 @@ impl Service for Peer {
         for datagram in burst {
             datagram.reply = match datagram.local_port() {
                 7 => {
-                    datagram.frame_mut().data_mut().reverse();
+                    datagram.data_mut().reverse();
                     Reply::InPlace(Sum::of(datagram.data()))
                 }
                 8 => by_fresh_frame(datagram.data().iter().rev().copied(), pool),
