@@ -2,12 +2,13 @@
 //!
 //! It prints ratios and writes results with the facts of the machine; it never asserts a time. One module a
 //! bench: [`web`] is the web server against nginx and h2o under kernel clients, [`memory`] the server under our
-//! own client with no kernel between them.
+//! own client with no kernel between them, [`dns_memory`] the name server likewise.
 #![forbid(unsafe_code)]
 
 mod bodies;
 mod client;
 mod device;
+mod dns_memory;
 mod flood;
 mod idle;
 mod load;
@@ -46,6 +47,8 @@ enum Bench {
     Idle(idle::Args),
     /// Our client and our server joined in memory, without a kernel: what the stack alone costs
     Memory(memory::Args),
+    /// The same for the name server: what an answer costs
+    DnsMemory(dns_memory::Args),
     /// One bulk stream over a wire that loses: our TCP and the kernel's
     Stream(stream::Args),
 }
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         Bench::Idle(args) => idle::run(&args),
         Bench::Memory(args) => memory::run(&args),
         Bench::Stream(args) => stream::run(&args),
+        Bench::DnsMemory(args) => dns_memory::run(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

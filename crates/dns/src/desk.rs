@@ -22,6 +22,7 @@ use crate::transfer::outbound::{Outbound, Script, Ticket};
 use crate::transfer::secondary::Event;
 use crate::transfer::{Relations, Served};
 use crate::tsig::{self, Checked, Pass, Rejection};
+use crate::udp::{Found, Question, Source, zones};
 use crate::zone::Catalog;
 use arc_swap::{ArcSwap, Cache};
 use crossbeam_channel::Sender;
@@ -76,6 +77,8 @@ pub enum Way {
 pub struct Desk {
     served: Arc<Served>,
     catalog: Cache<Arc<ArcSwap<Catalog>>, Arc<Catalog>>,
+    /// The one that ready answers are from.
+    settled: Arc<Catalog>,
     config: Arc<DeskConfig>,
     checks: Sender<Event>,
     /// As many others as there are transfers under way.
@@ -87,8 +90,9 @@ type Outcome = Answered<Box<Outbound>>;
 impl Desk {
     /// A worker's desk over what is `served`; `checks` leads to the keeper of copied zones.
     pub(crate) fn new(served: Arc<Served>, config: Arc<DeskConfig>, checks: Sender<Event>) -> Self {
-        let catalog = Cache::new(served.catalog());
-        Self { served, catalog, config, checks, ticket: Ticket::default() }
+        let mut catalog = Cache::new(served.catalog());
+        let settled = Arc::clone(catalog.load());
+        Self { served, catalog, settled, config, checks, ticket: Ticket::default() }
     }
 
     /// Goes on under other settings.
@@ -261,6 +265,28 @@ impl Answerer for Desk {
     fn answer(&mut self, asked: Asked<'_>, room: &mut [u8]) -> Outcome {
         let asker = Asker { peer: asked.peer, way: Way::Tcp { keep_alive: asked.keep_alive } };
         Self::answer(self, asked.message, asker, room)
+    }
+}
+
+impl Source for Desk {
+    fn has_changed(&mut self) -> bool {
+        let catalog = self.catalog.load();
+        let has_changed = !Arc::ptr_eq(catalog, &self.settled);
+        if has_changed {
+            self.settled = Arc::clone(catalog);
+        }
+        has_changed
+    }
+
+    fn find<'a>(&mut self, question: &Question<'_>, size_max: usize, out: &'a mut [u8]) -> Option<Found<'a>> {
+        zones::find(&self.settled, &self.config.policy, question, size_max, out)
+    }
+
+    fn answer(&mut self, query: &[u8], peer: SocketAddr, size_max: usize, out: &mut [u8]) -> Option<usize> {
+        match Self::answer(self, query, Asker { peer, way: Way::Udp { size_max } }, out) {
+            Answered::Message(len) => Some(len),
+            Answered::Transfer(_) | Answered::Hopeless => None,
+        }
     }
 }
 

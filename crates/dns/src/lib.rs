@@ -20,9 +20,11 @@ pub mod name;
 mod namestorm;
 pub mod query_log;
 pub mod rrl;
+pub mod store;
 pub mod tcp;
 pub mod transfer;
 pub mod tsig;
+pub mod udp;
 pub mod zone;
 
 pub use config::Config;

@@ -1,35 +1,41 @@
 //! The name server as the stack sees it: datagrams and connections in, answers out.
 //!
 //! ```text
-//!   on_datagrams --burst--> Desk, one by one                      -> answers in the frames they came in
+//!   on_datagrams --burst--> Responder, ready answers; else Desk   -> answers in the frames they came in
 //!   on_recv, on_acked ----> Tcp --message--> Desk                 -> blocks of answers
 //! ```
-//! One value a worker. The catalog is looked at anew for each message, so what is published is answered from the
-//! next message on.
+//! One value a worker. The catalog is looked at anew for each burst and for each message on a connection, so what
+//! is published is answered from the next one on.
 
-use crate::desk::{Asker, Desk, Way};
-use crate::tcp::{Answered, Reply as TcpReply, Tcp, TcpCounters, TcpShared, TcpState};
+use crate::desk::Desk;
+use crate::store::StoreCounters;
+use crate::tcp::{Reply as TcpReply, Tcp, TcpCounters, TcpShared, TcpState};
 use crate::transfer::outbound::Outbound;
+use crate::udp::{Responder, UdpConfig, UdpCounters};
+use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tidegate_base::Instant;
 use tidegate_packet::Pool;
-use tidegate_stack::{Closed, Conn, ConnId, Datagram, FetchError, Payload, Reply, Service};
-
-/// The longest answer over UDP, whatever the client takes.
-const UDP_SIZE_MAX: usize = 1232;
+use tidegate_stack::{Closed, Conn, ConnId, Datagram, FetchError, Payload, Service};
 
 /// One worker's name server.
 pub struct Namestorm {
-    desk: Desk,
+    udp: Responder<Desk>,
     tcp: Tcp<Desk>,
-    room: Box<[u8; UDP_SIZE_MAX]>,
 }
 
 impl Namestorm {
-    /// A worker's server: `desk` answers datagrams, `tcp` connections.
+    /// A worker's server: `desk` answers what is not ready to datagrams, `tcp` connections.
     pub fn new(desk: Desk, tcp: Tcp<Desk>) -> Self {
-        Self { desk, tcp, room: Box::new([0; UDP_SIZE_MAX]) }
+        Self::with_udp(desk, tcp, UdpConfig::default())
+    }
+
+    /// The same with other than the usual settings for datagrams.
+    pub fn with_udp(desk: Desk, tcp: Tcp<Desk>, config: UdpConfig) -> Self {
+        // Drawn anew by each process, so that nobody who asks can make the keys of ready answers collide.
+        let seed = RandomState::new().hash_one(0);
+        Self { udp: Responder::new(desk, config, seed), tcp }
     }
 
     /// Its connections.
@@ -37,30 +43,29 @@ impl Namestorm {
         &mut self.tcp
     }
 
+    /// Its desk for datagrams.
+    pub const fn desk_mut(&mut self) -> &mut Desk {
+        self.udp.source_mut()
+    }
+
     /// What its connections did.
     pub fn tcp_counters(&self) -> TcpCounters {
         self.tcp.tally().read()
     }
 
+    /// What it did with datagrams.
+    pub const fn udp_counters(&self) -> UdpCounters {
+        self.udp.counters()
+    }
+
+    /// What it keeps ready.
+    pub fn store_counters(&self) -> StoreCounters {
+        self.udp.store_counters()
+    }
+
     /// Goes on under other limits.
     pub fn set_shared(&mut self, shared: Arc<TcpShared>) {
         self.tcp.set_shared(shared);
-    }
-
-    fn reply(&mut self, datagram: &mut Datagram) -> Reply {
-        let size_max = datagram.answer_len_max().min(UDP_SIZE_MAX);
-        let asker = Asker { peer: datagram.peer(), way: Way::Udp { size_max } };
-        match self.desk.answer(datagram.data(), asker, &mut self.room[..]) {
-            Answered::Message(len) => {
-                let frame = datagram.frame_mut();
-                frame.truncate(0);
-                if frame.extend(&self.room[..len]) {
-                    datagram.answer_in_place();
-                }
-                std::mem::take(&mut datagram.reply)
-            }
-            Answered::Transfer(_) | Answered::Hopeless => Reply::Silence,
-        }
     }
 }
 
@@ -120,10 +125,8 @@ impl Service for Namestorm {
         response.fetch(offset, len, pool)
     }
 
-    fn on_datagrams(&mut self, _now: Instant, burst: &mut [Datagram], _pool: &mut Pool) {
-        for datagram in burst {
-            datagram.reply = self.reply(datagram);
-        }
+    fn on_datagrams(&mut self, now: Instant, burst: &mut [Datagram], pool: &mut Pool) {
+        self.udp.on_datagrams(now, burst, pool);
     }
 }
 

@@ -1,0 +1,480 @@
+//! The name server without a kernel: a client that sends ready-made queries and the responder in one worker,
+//! joined by a memory port. What is left is what an answer itself costs.
+//!
+//! ```text
+//!   ask -> client_out ==memory== server_in -> server -> server_out ==memory== client_in -> check
+//! ```
+//! Each module is timed; the server's share is that of its three, so the client's cost does not count.
+
+use anyhow::{Context as _, ensure};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use tidegate_base::{Duration, Rng, Sum};
+use tidegate_dns::answer::Policy;
+use tidegate_dns::name::Name;
+use tidegate_dns::store::StoreSize;
+use tidegate_dns::udp::{Found, KeyForm, Mode, Question, Responder, Source, UdpConfig, zones};
+use tidegate_dns::zone::{Catalog, file};
+use tidegate_modules::{PortIn, PortOut, StackModule};
+use tidegate_packet::{Batch, Frame, Pool};
+use tidegate_pipeline::{Context, GateCounts, Graph, Module, PortIndex, Worker, WorkerConfig, control};
+use tidegate_port::joined_by_move;
+use tidegate_stack::{
+    Closed, Conn, ConnId, Datagram, FetchError, Interface, Limits, Ownership, Payload, Service, Stack,
+    TcpConfig,
+};
+use tidegate_sys::clock;
+use tidegate_sys::mem::Mapping;
+use tidegate_wire::{EtherType, EthernetHeader, IpRepr, MacAddr, Protocol, ethernet, ipv4, udp};
+use zerocopy::IntoBytes;
+
+const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 2));
+const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 1));
+const SERVER_MAC: MacAddr = MacAddr([2, 0x77, 0, 0, 0, 2]);
+const CLIENT_MAC: MacAddr = MacAddr([2, 0x77, 0, 0, 0, 1]);
+const CHUNK_COUNT: usize = 16 * 1024;
+const CHUNK_LEN: usize = 2048;
+const RING_LEN: usize = 4096;
+/// The modules that are the server's.
+const SERVER_MODULES: [&str; 3] = ["server_in", "server", "server_out"];
+const HEADERS_LEN: usize = ethernet::HEADER_LEN + ipv4::HEADER_LEN + udp::HEADER_LEN;
+/// Queries drawn beforehand; asked in this order, over and over.
+const DRAWN_COUNT: usize = 1 << 20;
+/// The zone's name.
+const APEX: &[u8] = b"\x05bench\x07example\x00";
+/// Digits in a name.
+const DIGIT_COUNT: usize = 7;
+
+/// The name server alone
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Names in the zone
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 10_000, 100_000, 1_000_000])]
+    names: Vec<u32>,
+    /// Batch lengths to try
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 8, 32, 64])]
+    batches: Vec<usize>,
+    /// The zone that batch lengths are tried with
+    #[arg(long, default_value_t = 100_000)]
+    batch_names: u32,
+    /// Ask with EDNS, as resolvers do
+    #[arg(long)]
+    edns: bool,
+    /// Only this mode: in-place, memcopy or pre-copy
+    #[arg(long)]
+    mode: Option<String>,
+    /// Milliseconds a slice
+    #[arg(long, default_value_t = 20)]
+    slice_ms: u64,
+    /// Slices of a run, of which the median and the best are printed: what else the machine does only adds
+    #[arg(long, default_value_t = 25)]
+    slices: usize,
+    /// The processor to run on
+    #[arg(long, default_value_t = 1)]
+    cpu: usize,
+}
+
+/// How likely which name is to be asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Popularity {
+    /// All alike.
+    Uniform,
+    /// The nth most popular 1/n as often as the first.
+    Zipf,
+}
+
+/// One row of the table.
+#[derive(Clone, Copy)]
+struct Case {
+    name_count: u32,
+    popularity: Popularity,
+    key_form: KeyForm,
+    mode: Mode,
+    batch_len: usize,
+}
+
+#[allow(clippy::print_stdout)] // its table is what a bench is for
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    ensure!(args.slices > 0, "nothing to run: give --slices");
+    tidegate_sys::cpu::pin_current_thread(args.cpu)
+        .with_context(|| format!("run on processor {}", args.cpu))?;
+    println!(
+        "{:>9} {:>8} {:>9} {:>9} {:>6} {:>10} {:>12} {:>10} {:>12}",
+        "names", "asked", "keys", "store", "batch", "ns/answer", "answers/s", "best ns", "best a/s"
+    );
+    let mut zones: Vec<(u32, Arc<Catalog>)> = Vec::new();
+    for case in cases(args)? {
+        let loaded = zones.iter().find(|(name_count, _)| *name_count == case.name_count);
+        let catalog = match loaded {
+            Some((_, catalog)) => Arc::clone(catalog),
+            None => Addresses::new(case.name_count)?.0,
+        };
+        zones = vec![(case.name_count, Arc::clone(&catalog))];
+        print_case(case, &run_case(args, case, catalog)?);
+    }
+    Ok(())
+}
+
+fn cases(args: &Args) -> anyhow::Result<Vec<Case>> {
+    let modes = match args.mode.as_deref() {
+        None => vec![Mode::InPlace, Mode::MemCopy, Mode::PreCopy],
+        Some(name) => {
+            let all = [Mode::InPlace, Mode::MemCopy, Mode::PreCopy];
+            vec![all.into_iter().find(|mode| mode_name(*mode) == name).context("no such --mode")?]
+        }
+    };
+    let mut cases = Vec::new();
+    for &name_count in &args.names {
+        for popularity in [Popularity::Uniform, Popularity::Zipf] {
+            for key_form in [KeyForm::Wire, KeyForm::Expanded] {
+                let case = |&mode| Case { name_count, popularity, key_form, mode, batch_len: 32 };
+                cases.extend(modes.iter().map(case));
+            }
+        }
+    }
+    for &mode in &modes {
+        let case = |&batch_len| Case {
+            name_count: args.batch_names,
+            popularity: Popularity::Uniform,
+            key_form: KeyForm::Wire,
+            mode,
+            batch_len,
+        };
+        cases.extend(args.batches.iter().map(case));
+    }
+    Ok(cases)
+}
+
+const fn mode_name(mode: Mode) -> &'static str {
+    match mode {
+        Mode::InPlace => "in-place",
+        Mode::MemCopy => "memcopy",
+        Mode::PreCopy => "pre-copy",
+    }
+}
+
+#[allow(clippy::print_stdout)] // likewise
+fn print_case(case: Case, slices: &[f64]) {
+    let (median, best) = (slices[slices.len() / 2], slices[0]);
+    let asked = if case.popularity == Popularity::Zipf { "zipf" } else { "uniform" };
+    let keys = if case.key_form == KeyForm::Wire { "wire" } else { "expanded" };
+    println!(
+        "{:>9} {asked:>8} {keys:>9} {:>9} {:>6} {median:>10.1} {:>12.0} {best:>10.1} {:>12.0}",
+        case.name_count,
+        mode_name(case.mode),
+        case.batch_len,
+        1e9 / median,
+        1e9 / best,
+    );
+}
+
+/// Nanoseconds of the server's an answer in each slice, the best first.
+fn run_case(args: &Args, case: Case, catalog: Arc<Catalog>) -> anyhow::Result<Vec<f64>> {
+    let mut worker = worker(args, case, catalog)?;
+    // Every name once, so that what is measured is the store and not its filling.
+    while client(&mut worker)?.0.asked_count < u64::from(case.name_count) {
+        worker.round(clock::now());
+    }
+    client(&mut worker)?.0.draw(case);
+    drive(&mut worker, Duration::from_millis(args.slice_ms));
+    let mut slices =
+        (0..args.slices).map(|_| run_slice(args, &mut worker)).collect::<anyhow::Result<Vec<_>>>()?;
+    slices.sort_by(f64::total_cmp);
+    Ok(slices)
+}
+
+fn run_slice(args: &Args, worker: &mut Worker) -> anyhow::Result<f64> {
+    let (before, busy) = (client(worker)?.1.answer_count, server_busy(worker));
+    drive(worker, Duration::from_millis(args.slice_ms));
+    let check = client(worker)?.1;
+    let (answer_count, wrong_count) = (check.answer_count - before, check.wrong_count);
+    ensure!(answer_count > 0 && wrong_count == 0, "{wrong_count} wrong answers: {:?}", worker.snapshot());
+    Ok(server_busy(worker).saturating_sub(busy).as_nanos() as f64 / answer_count as f64)
+}
+
+fn drive(worker: &mut Worker, span: Duration) {
+    let end = clock::now() + span;
+    loop {
+        let now = clock::now();
+        if now >= end {
+            return;
+        }
+        worker.round(now);
+    }
+}
+
+/// The two ends of the client.
+fn client(worker: &mut Worker) -> anyhow::Result<(&mut Ask, Check)> {
+    let check = *worker.module_mut::<Check>("check").context("the client's end")?;
+    Ok((worker.module_mut::<Ask>("ask").context("the client's beginning")?, check))
+}
+
+fn server_busy(worker: &Worker) -> Duration {
+    let modules = worker.snapshot().modules;
+    let of_server = modules.iter().filter(|m| SERVER_MODULES.contains(&m.name.as_str()));
+    of_server.fold(Duration::ZERO, |sum, m| sum + m.traffic.busy)
+}
+
+fn worker(args: &Args, case: Case, catalog: Arc<Catalog>) -> anyhow::Result<Worker> {
+    let interface = Interface::new(SERVER_MAC, [SERVER], 1500, Ownership::Address);
+    let secrets = crate::device::secrets()?;
+    let server = NameServer(responder(case, catalog)?);
+    let server =
+        Stack::new(clock::now(), interface, TcpConfig::default(), Limits::default(), &secrets, server);
+    let graph = graph(Ask::new(case, args.edns), server)?;
+    let (client_port, server_port) = joined_by_move(RING_LEN, 1514);
+    let pool = Pool::new(Box::new(Mapping::anonymous(CHUNK_COUNT * CHUNK_LEN)?), CHUNK_LEN)?;
+    let config =
+        WorkerConfig { batch_len: case.batch_len, stopwatch: Some(clock::now), ..WorkerConfig::default() };
+    let (_, commands) = control(|| {});
+    Ok(Worker::new(config, pool, vec![Box::new(client_port), Box::new(server_port)], graph, commands))
+}
+
+fn responder(case: Case, catalog: Arc<Catalog>) -> anyhow::Result<Responder<Addresses>> {
+    let store = StoreSize { byte_count_max: 1 << 30, entry_count: case.name_count as usize };
+    let config = UdpConfig { key_form: case.key_form, mode: case.mode, store, ..UdpConfig::default() };
+    Ok(Responder::new(Addresses(catalog), config, tidegate_sys::random::u64()?))
+}
+
+fn graph(ask: Ask, server: Stack<NameServer>) -> anyhow::Result<Graph> {
+    let mut graph = Graph::new();
+    let row =
+        [graph.add("ask", Box::new(ask))?, graph.add("client_out", Box::new(PortOut::new(PortIndex(0))))?];
+    graph.chain(&row)?;
+    let row = [
+        graph.add("server_in", Box::new(PortIn::new(PortIndex(1))))?,
+        graph.add("server", Box::new(StackModule::new(server)))?,
+        graph.add("server_out", Box::new(PortOut::new(PortIndex(1))))?,
+    ];
+    graph.chain(&row)?;
+    let row = [
+        graph.add("client_in", Box::new(PortIn::new(PortIndex(0))))?,
+        graph.add("check", Box::new(Check::default()))?,
+    ];
+    graph.chain(&row)?;
+    Ok(graph)
+}
+
+/// Emits as many queries a round as a batch has.
+struct Ask {
+    template: Vec<u8>,
+    digits_at: usize,
+    order: Vec<u32>,
+    cursor: usize,
+    asked_count: u64,
+}
+
+impl Ask {
+    /// Asks for each name in turn.
+    fn new(case: Case, has_edns: bool) -> Self {
+        let mut query = b"\x00\x00\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x08h".to_vec();
+        let digits_at = query.len() + HEADERS_LEN;
+        query.extend([b'0'; DIGIT_COUNT]);
+        query.extend(APEX);
+        query.extend([0, 1, 0, 1]);
+        if has_edns {
+            query[11] = 1;
+            query.extend([0, 0, 41, 4, 208, 0, 0, 0, 0, 0, 0]);
+        }
+        let mut template = vec![0; HEADERS_LEN];
+        template.extend(query);
+        Self { template, digits_at, order: (0..case.name_count).collect(), cursor: 0, asked_count: 0 }
+    }
+
+    /// Asks for names drawn at random from now on.
+    fn draw(&mut self, case: Case) {
+        let mut rng = Rng::new(1);
+        self.order = match case.popularity {
+            Popularity::Uniform => uniform(case.name_count, &mut rng),
+            Popularity::Zipf => zipf(case.name_count, &mut rng),
+        };
+        self.cursor = 0;
+    }
+
+    fn fill(&mut self, frame: &mut Frame) {
+        let Some(name) = self.order.get(self.cursor).copied() else { return };
+        self.cursor = if self.cursor + 1 < self.order.len() { self.cursor + 1 } else { 0 };
+        self.asked_count += 1;
+        if !frame.extend(&self.template) {
+            return;
+        }
+        let (headers, query) = frame.data_mut().split_at_mut(HEADERS_LEN);
+        query[..2].copy_from_slice(&(self.asked_count as u16).to_be_bytes());
+        write_digits(name, &mut query[self.digits_at - HEADERS_LEN..][..DIGIT_COUNT]);
+        emit_headers(headers, query);
+    }
+}
+
+fn emit_headers(headers: &mut [u8], query: &[u8]) {
+    let ip =
+        IpRepr { src: CLIENT.into(), dst: SERVER.into(), protocol: Protocol::Udp, hop_limit: 64, ecn: 0 };
+    let (link, rest) = headers.split_at_mut(ethernet::HEADER_LEN);
+    let (ip_header, udp_header) = rest.split_at_mut(ipv4::HEADER_LEN);
+    link.copy_from_slice(EthernetHeader::new(SERVER_MAC, CLIENT_MAC, EtherType::Ipv4).as_bytes());
+    ip.emit(udp::HEADER_LEN + query.len(), ip_header);
+    udp::UdpHeader::emit(&ip, 5353, 53, query.len(), Sum::of(query), udp_header);
+}
+
+fn write_digits(mut number: u32, to: &mut [u8]) {
+    for digit in to.iter_mut().rev() {
+        *digit = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+}
+
+/// The number that a query's name has.
+fn read_digits(query: &[u8]) -> u32 {
+    let digits = query.get(14..14 + DIGIT_COUNT).unwrap_or_default();
+    digits.iter().fold(0, |number, digit| number * 10 + u32::from(digit - b'0'))
+}
+
+fn uniform(name_count: u32, rng: &mut Rng) -> Vec<u32> {
+    (0..DRAWN_COUNT).map(|_| (rng.next_u64() % u64::from(name_count)) as u32).collect()
+}
+
+/// The most popular names are strewn over the zone, as they are in life.
+fn zipf(name_count: u32, rng: &mut Rng) -> Vec<u32> {
+    let mut total = 0.0;
+    let sums: Vec<f64> = (1..=name_count)
+        .map(|rank| {
+            total += 1.0 / f64::from(rank);
+            total
+        })
+        .collect();
+    let mut draw = || {
+        let wanted = (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64 * total;
+        let rank = sums.partition_point(|sum| *sum < wanted) as u64;
+        (rank * 2_654_435_761 % u64::from(name_count)) as u32
+    };
+    (0..DRAWN_COUNT).map(|_| draw()).collect()
+}
+
+impl Module for Ask {
+    fn class(&self) -> &'static str {
+        "ask"
+    }
+
+    fn gates(&self) -> GateCounts {
+        GateCounts::SOURCE
+    }
+
+    fn process(&mut self, _: &mut Context<'_>, _: usize, _: Batch) {}
+
+    fn run(&mut self, ctx: &mut Context<'_>) -> usize {
+        let count = ctx.batch_len().min(ctx.room(0));
+        for _ in 0..count {
+            let Some(mut frame) = ctx.pool().alloc() else { break };
+            self.fill(&mut frame);
+            ctx.emit(0, frame);
+        }
+        count
+    }
+}
+
+/// Counts answers, and those that are not what was asked for.
+#[derive(Clone, Copy, Default)]
+struct Check {
+    answer_count: u64,
+    wrong_count: u64,
+}
+
+impl Module for Check {
+    fn class(&self) -> &'static str {
+        "check"
+    }
+
+    fn gates(&self) -> GateCounts {
+        GateCounts::SINK
+    }
+
+    fn process(&mut self, ctx: &mut Context<'_>, _: usize, batch: Batch) {
+        for frame in batch {
+            self.answer_count += 1;
+            // One in some is looked at with care, so that the client does not take all the time.
+            if self.answer_count.is_multiple_of(61) {
+                self.wrong_count += u64::from(!is_right(frame.data()));
+            }
+            ctx.pool().free(frame);
+        }
+    }
+}
+
+/// Whether checksums hold and the one record has the address that the question's name stands for.
+fn is_right(frame: &[u8]) -> bool {
+    let packet = frame.get(ethernet::HEADER_LEN..).unwrap_or_default();
+    let Ok((ip, body)) = IpRepr::parse(packet) else { return false };
+    let Ok((header, answer)) = udp::UdpHeader::parse(body) else { return false };
+    let address = address_of(read_digits(answer)).to_be_bytes();
+    header.checksum_ok(&ip, body)
+        && answer.get(2..8) == Some(&[0x85, 0, 0, 1, 0, 1])
+        && answer.get(40..56).is_some_and(|record| record[12..] == address)
+}
+
+const fn address_of(name: u32) -> u32 {
+    0x0a00_0000 | name
+}
+
+/// A zone with an A record for each name, answered by the engine.
+struct Addresses(Arc<Catalog>);
+
+impl Addresses {
+    fn new(name_count: u32) -> anyhow::Result<Self> {
+        use std::fmt::Write as _;
+        let mut text =
+            "$TTL 3600\n@ SOA ns admin 1 7200 900 1209600 300\n@ NS ns\nns A 192.0.2.1\n".to_string();
+        for name in 0..name_count {
+            writeln!(text, "h{name:07} A {}", Ipv4Addr::from(address_of(name)))?;
+        }
+        let apex = Name::from_wire(APEX).context("the zone's name")?;
+        let loaded = file::read_text("bench", text.as_bytes(), apex)?;
+        Ok(Self(Arc::new(Catalog::new().with(Arc::new(loaded.zone)))))
+    }
+}
+
+impl Source for Addresses {
+    fn has_changed(&mut self) -> bool {
+        false
+    }
+
+    fn find<'a>(&mut self, question: &Question<'_>, size_max: usize, out: &'a mut [u8]) -> Option<Found<'a>> {
+        zones::find(&self.0, &Policy::default(), question, size_max, out)
+    }
+
+    fn answer(&mut self, _: &[u8], _: SocketAddr, _: usize, _: &mut [u8]) -> Option<usize> {
+        None
+    }
+}
+
+/// The responder as a service without TCP.
+struct NameServer(Responder<Addresses>);
+
+impl Service for NameServer {
+    type Response = ();
+    type State = ();
+
+    fn on_accept(&mut self, _: SocketAddr, _: SocketAddr) -> bool {
+        false
+    }
+
+    fn on_recv(&mut self, conn: &mut Conn<'_, Self>, _: &[u8]) {
+        conn.abort();
+    }
+
+    fn on_closed(&mut self, _: ConnId, (): (), _: Closed) {}
+
+    fn response_len((): &()) -> u64 {
+        0
+    }
+
+    fn segment_len((): &(), _: u64, max: usize) -> usize {
+        max
+    }
+
+    fn fetch(&mut self, (): &(), _: u64, _: usize, _: &mut Pool) -> Result<Payload, FetchError> {
+        Err(FetchError::Gone)
+    }
+
+    fn on_datagrams(&mut self, now: tidegate_base::Instant, burst: &mut [Datagram], pool: &mut Pool) {
+        self.0.on_datagrams(now, burst, pool);
+    }
+}

@@ -1,0 +1,169 @@
+//! Ready answers: the sections behind a question, found by that question.
+//!
+//! ```text
+//!   key (name, type, DNSSEC wanted) --hash--> index: a bucket --line--> arena: an entry --> Sections, Sum
+//! ```
+//! It holds what the answer engine wrote, and is filled as questions come or from a zone beforehand. It belongs
+//! to one worker and to one generation of the zones: when they change, it is emptied between two bursts.
+//!
+//! Not here: what an answer is (`answer`), and how it gets into a frame (`udp`).
+//!
+//! Invariant: the store never takes more than its budget, and what it gives is what was put in, octet by octet.
+
+mod arena;
+mod entry;
+mod index;
+mod key;
+#[cfg(test)]
+mod tests;
+
+use arena::Arena;
+pub(crate) use entry::Ready;
+pub use entry::Sections;
+use index::Index;
+pub(crate) use key::{Key, NAME_LEN_MAX, NAME_WORD_COUNT_MAX, NameWords};
+
+/// Sections longer than this are not kept: few answers are so long, and none goes over UDP unasked (RFC 9715).
+const SECTIONS_LEN_MAX: usize = 4096;
+
+/// How much a store may take, and how much is expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoreSize {
+    /// Bytes at most, for entries; the index comes on top, about 14 bytes an expected entry.
+    pub byte_count_max: usize,
+    /// Entries expected: questions that have an answer worth keeping.
+    pub entry_count: usize,
+}
+
+/// How often a store did what, and what it holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreCounters {
+    /// Entries now.
+    pub entry_count: u64,
+    /// Answers found.
+    pub hit_count: u64,
+    /// Questions without a ready answer.
+    pub miss_count: u64,
+    /// Entries that gave way to others.
+    pub evicted_count: u64,
+    /// Answers that found no room.
+    pub declined_count: u64,
+    /// Bytes taken.
+    pub byte_count: u64,
+}
+
+/// A worker's ready answers.
+pub struct Store {
+    size: StoreSize,
+    index: Index,
+    arena: Arena,
+    /// The memory of what was thrown away, until all of it is given back.
+    retired: Option<Arena>,
+    seed: u64,
+    counters: StoreCounters,
+}
+
+impl Store {
+    /// An empty store. `seed` is random and secret: whoever asks must not know which names collide.
+    pub fn new(size: StoreSize, seed: u64) -> Self {
+        Self {
+            size,
+            index: Index::new(size.entry_count.min(size.byte_count_max / entry::LINE_LEN)),
+            arena: Arena::new(size.byte_count_max),
+            retired: None,
+            seed,
+            counters: StoreCounters::default(),
+        }
+    }
+
+    /// Throws everything away.
+    pub(crate) fn clear(&mut self) {
+        let Self { index, arena, .. } = Self::new(self.size, self.seed);
+        self.index = index;
+        self.retired = Some(std::mem::replace(&mut self.arena, arena));
+        self.counters.entry_count = 0;
+    }
+
+    /// Gives a piece of the memory back that [`Store::clear`] left.
+    #[inline]
+    pub(crate) fn shrink_retired(&mut self) {
+        if self.retired.as_mut().is_some_and(|arena| !arena.shrink()) {
+            self.retired = None;
+        }
+    }
+
+    /// What it holds and did.
+    pub fn counters(&self) -> StoreCounters {
+        let byte_count = self.arena.byte_count() + self.index.byte_count();
+        StoreCounters { byte_count: byte_count as u64, ..self.counters }
+    }
+
+    /// What keys of this store are hashed with.
+    #[inline]
+    pub(crate) const fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// First of three steps of a look: asks for the index's part.
+    #[inline]
+    pub(crate) fn prefetch(&self, hash: u64) {
+        self.index.prefetch(hash);
+    }
+
+    /// Second step: asks for the entry, if there may be one.
+    #[inline]
+    pub(crate) fn prefetch_entry(&self, hash: u64) {
+        if let Some(line) = self.index.candidates(hash).next() {
+            let octets = self.arena.at(line);
+            tidegate_packet::prefetch(octets);
+            // Most entries end in their second line.
+            tidegate_packet::prefetch(octets.get(entry::LINE_LEN..).unwrap_or(octets));
+        }
+    }
+
+    /// Last step: the answer ready for `key`, whose name is `words`.
+    #[inline]
+    pub(crate) fn find(&mut self, key: &Key, words: &NameWords) -> Option<Ready<'_>> {
+        let words = words.get(..key.word_count())?;
+        let Some(line) = self.locate(key, words) else {
+            self.counters.miss_count += 1;
+            return None;
+        };
+        self.counters.hit_count += 1;
+        entry::read(self.arena.at_mut(line), line)
+    }
+
+    #[inline]
+    fn locate(&self, key: &Key, words: &[u64]) -> Option<u32> {
+        self.index.candidates(key.hash).find(|&line| entry::is_for(self.arena.at(line), key, words))
+    }
+
+    /// Keeps `sections` as the answer to `key`. False if they are too long or room is short.
+    pub(crate) fn insert(&mut self, key: &Key, words: &NameWords, sections: &Sections<'_>) -> bool {
+        let Some(words) = words.get(..key.word_count()) else { return false };
+        if sections.octets.len() > SECTIONS_LEN_MAX || self.locate(key, words).is_some() {
+            return false;
+        }
+        let is_kept = self.try_insert(key, words, sections).is_some();
+        self.counters.entry_count += u64::from(is_kept);
+        self.counters.declined_count += u64::from(!is_kept);
+        is_kept
+    }
+
+    fn try_insert(&mut self, key: &Key, words: &[u64], sections: &Sections<'_>) -> Option<()> {
+        let Self { index, arena, counters, .. } = self;
+        let mut evict = |hash, line| {
+            index.remove(hash, line);
+            counters.evicted_count += 1;
+            counters.entry_count -= 1;
+        };
+        let line_count = entry::line_count(usize::from(key.name_len), sections.octets.len());
+        let line = arena.alloc(line_count, &mut evict)?;
+        entry::write(arena.at_mut(line), key, words, sections)?;
+        if !index.insert(key.hash, line) {
+            arena.free(line);
+            return None;
+        }
+        Some(())
+    }
+}
