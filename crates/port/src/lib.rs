@@ -19,6 +19,7 @@
 mod af_xdp;
 mod memory;
 mod pcap;
+mod singly;
 mod tap;
 
 pub use af_xdp::{AfXdpError, AfXdpPort};
@@ -48,6 +49,20 @@ pub struct PortCounters {
     pub tx_ring_full_count: u64,
     /// System calls made.
     pub syscall_count: u64,
+}
+
+impl PortCounters {
+    #[inline]
+    pub(crate) const fn count_received(&mut self, len: usize) {
+        self.rx_packet_count += 1;
+        self.rx_byte_count += len as u64;
+    }
+
+    #[inline]
+    pub(crate) const fn count_sent(&mut self, len: usize) {
+        self.tx_packet_count += 1;
+        self.tx_byte_count += len as u64;
+    }
 }
 
 /// One queue of one device, owned by one worker.

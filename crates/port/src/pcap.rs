@@ -13,6 +13,7 @@ use pcap_file::{DataLink, Endianness, PcapError, TsResolution};
 use tidegate_packet::{BATCH_LEN_MAX, Batch, Frame, Pool};
 use tidegate_sys::clock;
 
+use crate::singly::{Singly, fill};
 use crate::{Port, PortCounters};
 
 /// A capture file could not be opened.
@@ -147,7 +148,9 @@ impl PcapPort {
     pub fn is_ended(&self) -> bool {
         self.replay.as_ref().is_none_or(Replay::is_ended)
     }
+}
 
+impl Singly for PcapPort {
     /// The next frame that can be replayed; those that cannot are counted.
     fn receive(&mut self, pool: &mut Pool) -> Option<Frame> {
         let replay = self.replay.as_mut().filter(|replay| !replay.ended)?;
@@ -162,20 +165,15 @@ impl PcapPort {
         pool.free(frame);
         None
     }
+
+    fn counters_mut(&mut self) -> &mut PortCounters {
+        &mut self.counters
+    }
 }
 
 impl Port for PcapPort {
     fn rx(&mut self, pool: &mut Pool, batch: &mut Batch) -> usize {
-        let before = batch.len();
-        while batch.room() > 0 {
-            let Some(frame) = self.receive(pool) else { break };
-            self.counters.rx_packet_count += 1;
-            self.counters.rx_byte_count += frame.len() as u64;
-            if let Err(frame) = batch.push(frame) {
-                pool.free(frame);
-            }
-        }
-        batch.len() - before
+        fill(self, pool, batch)
     }
 
     fn tx_room(&mut self, _: &mut Pool) -> usize {
@@ -187,8 +185,7 @@ impl Port for PcapPort {
             match self.capture.as_mut().map(|capture| capture.record(&frame)) {
                 Some(Err(_)) => self.counters.tx_drop_count += 1,
                 Some(Ok(())) | None => {
-                    self.counters.tx_packet_count += 1;
-                    self.counters.tx_byte_count += frame.len() as u64;
+                    self.counters.count_sent(frame.len());
                 }
             }
             pool.free(frame);

@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use tidegate_packet::{BATCH_LEN_MAX, Batch, Frame, Pool};
 use tidegate_sys::tap::Tap;
 
+use crate::singly::{Singly, fill};
 use crate::{Port, PortCounters};
 
 /// The kernel's stack behind a TAP device.
@@ -31,6 +32,36 @@ impl TapPort {
         &self.tap
     }
 
+    /// Hands a frame to the kernel; gives it back if the kernel takes none now.
+    fn send(&mut self, pool: &mut Pool, frame: Frame) -> Result<(), Frame> {
+        if frame.is_empty() || frame.len() > self.frame_len_max {
+            self.counters.tx_drop_count += 1;
+            pool.free(frame);
+            return Ok(());
+        }
+        self.counters.syscall_count += 1;
+        match self.tap.try_send(frame.data()) {
+            Ok(false) => return Err(frame),
+            Ok(true) => {
+                self.counters.count_sent(frame.len());
+            }
+            // The link is down: its frames are lost, as on any link.
+            Err(_) => self.counters.tx_drop_count += 1,
+        }
+        pool.free(frame);
+        Ok(())
+    }
+
+    /// Tries the frame that waits, if there is one; true if none waits any more.
+    fn send_waiting(&mut self, pool: &mut Pool) -> bool {
+        if let Some(frame) = self.waiting.take() {
+            self.waiting = self.send(pool, frame).err();
+        }
+        self.waiting.is_none()
+    }
+}
+
+impl Singly for TapPort {
     /// The next frame of the kernel, if there is one and a chunk for it.
     fn receive(&mut self, pool: &mut Pool) -> Option<Frame> {
         let mut frame = pool.alloc()?;
@@ -49,48 +80,14 @@ impl TapPort {
         }
     }
 
-    /// Hands a frame to the kernel; gives it back if the kernel takes none now.
-    fn send(&mut self, pool: &mut Pool, frame: Frame) -> Result<(), Frame> {
-        if frame.is_empty() || frame.len() > self.frame_len_max {
-            self.counters.tx_drop_count += 1;
-            pool.free(frame);
-            return Ok(());
-        }
-        self.counters.syscall_count += 1;
-        match self.tap.try_send(frame.data()) {
-            Ok(false) => return Err(frame),
-            Ok(true) => {
-                self.counters.tx_packet_count += 1;
-                self.counters.tx_byte_count += frame.len() as u64;
-            }
-            // The link is down: its frames are lost, as on any link.
-            Err(_) => self.counters.tx_drop_count += 1,
-        }
-        pool.free(frame);
-        Ok(())
-    }
-
-    /// Tries the frame that waits, if there is one; true if none waits any more.
-    fn send_waiting(&mut self, pool: &mut Pool) -> bool {
-        if let Some(frame) = self.waiting.take() {
-            self.waiting = self.send(pool, frame).err();
-        }
-        self.waiting.is_none()
+    fn counters_mut(&mut self) -> &mut PortCounters {
+        &mut self.counters
     }
 }
 
 impl Port for TapPort {
     fn rx(&mut self, pool: &mut Pool, batch: &mut Batch) -> usize {
-        let before = batch.len();
-        while batch.room() > 0 {
-            let Some(frame) = self.receive(pool) else { break };
-            self.counters.rx_packet_count += 1;
-            self.counters.rx_byte_count += frame.len() as u64;
-            if let Err(frame) = batch.push(frame) {
-                pool.free(frame);
-            }
-        }
-        batch.len() - before
+        fill(self, pool, batch)
     }
 
     fn tx_room(&mut self, pool: &mut Pool) -> usize {

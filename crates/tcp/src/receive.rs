@@ -66,9 +66,7 @@ impl Connection {
         deliver: &mut dyn FnMut(&[u8]),
     ) -> Outcome {
         let repr = arrival.repr;
-        self.note_stamp(now, repr);
-        self.timers.received = now;
-        self.probe_count = 0;
+        self.note_arrival(now, repr);
         let acked = repr.ack != self.send.una;
         if acked {
             self.on_new_ack(now, config, repr, SackReport::default());
@@ -95,10 +93,8 @@ impl Connection {
         if let Err(outcome) = self.accept_segment(now, config, arrival) {
             return outcome;
         }
-        self.note_stamp(now, arrival.repr);
+        self.note_arrival(now, arrival.repr);
         self.note_mark(arrival);
-        self.timers.received = now;
-        self.probe_count = 0;
         let mut outcome = match self.on_ack(now, config, arrival) {
             Ok(outcome) => outcome,
             Err(outcome) => return outcome,
@@ -222,6 +218,14 @@ impl Connection {
         let was_opening = self.state == State::SynReceived && self.flags.has(Flags::ACTIVE_OPEN);
         self.end();
         Outcome::closed(if was_opening { Closed::Refused } else { Closed::Reset })
+    }
+
+    /// The peer is there, whatever the segment says.
+    #[inline]
+    fn note_arrival(&mut self, now: Instant, repr: &TcpRepr) {
+        self.note_stamp(now, repr);
+        self.timers.received = now;
+        self.probe_count = 0;
     }
 
     /// TS.Recent follows the segment that the next acknowledgement will cover (RFC 7323 section 4.3).

@@ -18,6 +18,7 @@ use rtrb::{Consumer, Producer, RingBuffer};
 use tidegate_packet::{Batch, Frame, Pool};
 use tidegate_sys::event::EventFd;
 
+use crate::singly::{Singly, fill};
 use crate::{Port, PortCounters};
 
 /// The bytes of one frame under way.
@@ -108,6 +109,33 @@ pub fn joined_by_copy(capacity: usize, frame_len_max: usize) -> io::Result<(Copy
 }
 
 impl CopyPort {
+    /// Keeps [`wait_fd`](Port::wait_fd) readable exactly while there are frames.
+    fn found_empty(&mut self) {
+        if self.ours.hush() {
+            let missed = !self.incoming.is_empty() && self.ours.ring();
+            self.counters.syscall_count += 1 + u64::from(missed);
+        }
+    }
+
+    fn send(&mut self, pool: &mut Pool, frame: Frame) {
+        let len = frame.len();
+        let buffer = if len == 0 || len > self.frame_len_max { None } else { self.spare.pop().ok() };
+        match buffer {
+            Some(Buffer(mut bytes)) => {
+                bytes.clear();
+                bytes.extend_from_slice(frame.data());
+                // A spare buffer means a free slot.
+                let _ = self.outgoing.push(Buffer(bytes));
+                self.counters.count_sent(len);
+                self.unrung = true;
+            }
+            None => self.counters.tx_drop_count += 1,
+        }
+        pool.free(frame);
+    }
+}
+
+impl Singly for CopyPort {
     /// The next frame of the other end as one of this end's pool. A buffer that finds no chunk, or one too
     /// small for it, is dropped and counted.
     fn receive(&mut self, pool: &mut Pool) -> Option<Frame> {
@@ -130,48 +158,18 @@ impl CopyPort {
         None
     }
 
-    /// Keeps [`wait_fd`](Port::wait_fd) readable exactly while there are frames.
-    fn found_empty(&mut self) {
-        if self.ours.hush() {
-            let missed = !self.incoming.is_empty() && self.ours.ring();
-            self.counters.syscall_count += 1 + u64::from(missed);
-        }
-    }
-
-    fn send(&mut self, pool: &mut Pool, frame: Frame) {
-        let len = frame.len();
-        let buffer = if len == 0 || len > self.frame_len_max { None } else { self.spare.pop().ok() };
-        match buffer {
-            Some(Buffer(mut bytes)) => {
-                bytes.clear();
-                bytes.extend_from_slice(frame.data());
-                // A spare buffer means a free slot.
-                let _ = self.outgoing.push(Buffer(bytes));
-                self.counters.tx_packet_count += 1;
-                self.counters.tx_byte_count += len as u64;
-                self.unrung = true;
-            }
-            None => self.counters.tx_drop_count += 1,
-        }
-        pool.free(frame);
+    fn counters_mut(&mut self) -> &mut PortCounters {
+        &mut self.counters
     }
 }
 
 impl Port for CopyPort {
     fn rx(&mut self, pool: &mut Pool, batch: &mut Batch) -> usize {
-        let before = batch.len();
-        while batch.room() > 0 {
-            let Some(frame) = self.receive(pool) else { break };
-            self.counters.rx_packet_count += 1;
-            self.counters.rx_byte_count += frame.len() as u64;
-            if let Err(frame) = batch.push(frame) {
-                pool.free(frame);
-            }
-        }
+        let count = fill(self, pool, batch);
         if batch.room() > 0 {
             self.found_empty();
         }
-        batch.len() - before
+        count
     }
 
     fn tx_room(&mut self, _: &mut Pool) -> usize {

@@ -65,8 +65,7 @@ impl Port for MovePort {
                 self.counters.tx_drop_count += 1;
                 pool.free(frame);
             } else {
-                self.counters.tx_packet_count += 1;
-                self.counters.tx_byte_count += len as u64;
+                self.counters.count_sent(len);
             }
         }
     }
