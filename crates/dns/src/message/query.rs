@@ -77,7 +77,8 @@ impl<'a> Query<'a> {
         let Some((question, is_plain, end)) = read_question(message, decompressed) else {
             return Err(refusal.into());
         };
-        let refusal = ErrorReply { question: Some(question), ..refusal };
+        // A name that came with pointers is longer in full, and what is refused gets no more than it sent.
+        let refusal = ErrorReply { question: is_plain.then_some(question), ..refusal };
         let mut query = Self { id, flags, question, is_plain, edns: None, tsig_at: None, message };
         let counts = Counts { answer: word(6), authority: word(8), additional: word(10) };
         if counts.are_allowed(flags.opcode(), question.rtype).is_none()

@@ -9,7 +9,7 @@
 //! | records that a query cannot have, are cut off, or are an OPT or TSIG out of place | FORMERR |
 //! | EDNS of another version | BADVERS, with our version in the OPT record |
 //!
-//! Invariant: a reply is no longer than what it replies to, but for the options of an OPT record.
+//! Invariant: a reply is no longer than what it replies to.
 
 use super::codes::Rcode;
 use super::edns::{Edns, Opt};
@@ -43,7 +43,7 @@ pub struct ErrorReply<'a> {
     pub flags: Flags,
     /// What was wrong.
     pub rcode: Rcode,
-    /// The question, as far as it was read: it is repeated.
+    /// The question, if it could be read and came without pointers: it is repeated.
     pub question: Option<Question<'a>>,
     /// The OPT record, as far as it was read: it has one in reply (RFC 6891 section 7).
     pub edns: Option<Edns<'a>>,
