@@ -6,7 +6,7 @@
 
 mod hugepage;
 
-pub use hugepage::{HUGE_PAGE_SIZE, HugePageError, allow_huge_pages, huge_pages_available};
+pub use hugepage::{HUGE_PAGE_SIZE, HugePageError, RaisedLimit, allow_huge_pages, huge_pages_available};
 
 use std::io;
 use std::ptr::NonNull;
@@ -72,6 +72,8 @@ pub struct Mapping {
     base: NonNull<u8>,
     len: usize,
     pages: PageKind,
+    /// Dropped after the memory was given back.
+    _raised: Option<RaisedLimit>,
 }
 
 // SAFETY: a mapping belongs to the process, not to a thread, and this type never reads or writes it.
@@ -81,14 +83,16 @@ unsafe impl Sync for Mapping {}
 
 impl Mapping {
     /// At least `len` bytes, on huge pages where there are enough of them, otherwise on ordinary ones:
-    /// [`pages`](Self::pages) tells. Raises the limit of huge pages if it may ([`allow_huge_pages`]).
+    /// [`pages`](Self::pages) tells. Raises the limit of huge pages for as long as it lives, if it may
+    /// ([`allow_huge_pages`]).
     ///
     /// Needs no capability; CAP_SYS_ADMIN, or rather root, to raise the limit. Source: mmap(2).
     pub fn anonymous(len: usize) -> Result<Mapping, MapError> {
         if len >= HUGE_PAGE_SIZE / 2 {
             // Without the right to raise the limit the attempt below tells whether there were enough.
-            let _ = allow_huge_pages(len.div_ceil(HUGE_PAGE_SIZE));
-            if let Ok(mapping) = Self::on(len, PageKind::Huge) {
+            let raised = allow_huge_pages(len.div_ceil(HUGE_PAGE_SIZE)).unwrap_or_default();
+            if let Ok(mut mapping) = Self::on(len, PageKind::Huge) {
+                mapping._raised = raised;
                 return Ok(mapping);
             }
         }
@@ -103,7 +107,7 @@ impl Mapping {
         let rounded = len.max(1).checked_next_multiple_of(pages.size());
         let rounded = rounded.ok_or_else(|| error(io::Error::from_raw_os_error(libc::ENOMEM)))?;
         let base = map_anonymous(rounded, pages).map_err(error)?;
-        let mapping = Mapping { base, len: rounded, pages };
+        let mapping = Mapping { base, len: rounded, pages, _raised: None };
         mapping.populate().map_err(error)?;
         Ok(mapping)
     }

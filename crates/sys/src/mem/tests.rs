@@ -17,6 +17,8 @@ fn ordinary_pages_are_zeroed_and_writable() {
 #[test]
 fn huge_pages_are_used_where_the_machine_has_them() {
     let mapping = Mapping::anonymous(3 << 20).unwrap();
+    // SAFETY: within the mapping, which nobody else uses.
+    unsafe { *mapping.as_ptr().as_ptr() = 7 };
     if allow_huge_pages(2).is_ok() {
         assert_eq!(mapping.pages(), PageKind::Huge);
     }
