@@ -2,8 +2,10 @@
 //!
 //! Not an event loop. A worker that has nothing to do names what could give it something to do, and sleeps.
 
+mod directory;
 mod inotify;
 
+pub use directory::DirectoryWatch;
 pub use inotify::{Change, ChangeKind, TreeWatch, WatchError};
 
 use std::io;
