@@ -9,6 +9,7 @@
 //! a zone is refused as a whole, with the file, the line, what is wrong and what to do: whoever serves an
 //! older version goes on serving it.
 
+mod apex;
 mod apl;
 mod error;
 mod fields;
@@ -24,8 +25,9 @@ mod svcb;
 mod tests;
 mod ttl;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+pub use apex::apex;
 pub use error::FileError;
 pub use source::ZoneSource;
 
@@ -55,6 +57,8 @@ pub struct Loaded {
     pub zone: Zone,
     /// One line each: file, line, and what is odd.
     pub warnings: Vec<FileError>,
+    /// The files that it was read from: its own, then those that are included.
+    pub files: Vec<PathBuf>,
 }
 
 /// Reads the zone `apex` from the file at `path`.
@@ -82,5 +86,6 @@ fn finish(mut reader: Reader) -> Result<Loaded, FileError> {
         builder.finish_with_warnings().map_err(|error: ZoneError| reader.locate(&error))?;
     let place =
         |warning: Warning| reader.finding(warning.place.file, warning.place.line, warning.to_string());
-    Ok(Loaded { zone, warnings: warnings.into_iter().map(place).collect() })
+    let warnings = warnings.into_iter().map(place).collect();
+    Ok(Loaded { zone, warnings, files: reader.paths })
 }
