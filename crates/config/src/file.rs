@@ -3,7 +3,7 @@
 use crate::ConfigFault;
 use serde::de::DeserializeOwned;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Reads settings from their text, in TOML.
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ConfigFault> {
@@ -16,4 +16,12 @@ pub fn read<T: DeserializeOwned>(file: &Path) -> Result<T, ConfigFault> {
         ConfigFault::new(format!("cannot read the configuration {}: {error}", file.display()))
     })?;
     parse(&text).map_err(|fault| fault.in_file(file))
+}
+
+/// The directory that `file` is in.
+pub fn directory_of(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
 }

@@ -13,7 +13,7 @@ mod mode;
 mod unit;
 
 pub use fault::ConfigFault;
-pub use file::{parse, read};
+pub use file::{directory_of, parse, read};
 pub use listen::{Listen, listen_faults};
 pub use mode::PackMode;
 pub use unit::{ByteSize, Span};

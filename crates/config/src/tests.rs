@@ -55,3 +55,9 @@ fn places_to_listen_need_a_port_and_are_named_once() {
     assert_eq!(faults.len(), 2);
     assert!(faults[0].contains("dns.listen 1.2.3.4:0: choose a port") && faults[1].contains("twice"));
 }
+
+#[test]
+fn a_bare_name_is_in_the_current_directory() {
+    assert_eq!(directory_of(Path::new("a.zone")), Path::new("."));
+    assert_eq!(directory_of(Path::new("/etc/a.zone")), Path::new("/etc"));
+}

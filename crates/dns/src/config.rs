@@ -13,6 +13,7 @@
 mod check;
 mod peer;
 mod secret;
+mod terms;
 
 #[cfg(test)]
 mod tests;
@@ -24,7 +25,7 @@ pub use secret::CookieSecret;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use tidegate_base::Duration;
-use tidegate_config::{ByteSize, Listen, PackMode, Span};
+use tidegate_config::{ByteSize, Listen, Span};
 
 /// All settings.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
@@ -35,8 +36,8 @@ pub struct Config {
     /// The zones.
     #[serde(rename = "zone")]
     pub zones: Vec<ZoneConfig>,
-    /// How frames are made.
-    pub mode: PackMode,
+    /// How ready answers get into frames.
+    pub mode: AnswerMode,
     /// What ready answers are found by.
     pub keys: KeyForm,
     /// Bytes of memory for ready answers.
@@ -101,6 +102,19 @@ impl ZoneConfig {
     }
 }
 
+/// How ready answers get into frames (Sandstorm paper, section 2.2).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AnswerMode {
+    /// Behind the question, in the frame that it came in.
+    #[default]
+    InPlace,
+    /// Copied into a fresh frame.
+    Memcopy,
+    /// In a frame that holds the answer already.
+    PreCopy,
+}
+
 /// What ready answers are found by (Sandstorm paper, section 3.4: both forms).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -135,6 +149,8 @@ pub struct KeyConfig {
 pub enum KeyAlgorithm {
     /// HMAC-SHA-1, which is still required of servers.
     HmacSha1,
+    /// HMAC-SHA-224.
+    HmacSha224,
     /// HMAC-SHA-256.
     #[default]
     HmacSha256,
@@ -218,7 +234,7 @@ impl Default for Config {
         Self {
             listen: Vec::new(),
             zones: Vec::new(),
-            mode: PackMode::default(),
+            mode: AnswerMode::default(),
             keys: KeyForm::default(),
             memory: ByteSize(256 << 20),
             nsid: None,

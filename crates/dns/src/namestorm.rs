@@ -7,7 +7,7 @@
 //! One value a worker. The catalog is looked at anew for each burst and for each message on a connection, so what
 //! is published is answered from the next one on.
 
-use crate::desk::Desk;
+use crate::desk::{Desk, DeskConfig};
 use crate::store::StoreCounters;
 use crate::tcp::{Reply as TcpReply, Tcp, TcpCounters, TcpShared, TcpState};
 use crate::transfer::outbound::Outbound;
@@ -66,6 +66,12 @@ impl Namestorm {
     /// Goes on under other limits.
     pub fn set_shared(&mut self, shared: Arc<TcpShared>) {
         self.tcp.set_shared(shared);
+    }
+
+    /// Goes on under other settings.
+    pub fn set_config(&mut self, config: &Arc<DeskConfig>) {
+        self.udp.source_mut().set_config(Arc::clone(config));
+        self.tcp.answerer_mut().set_config(Arc::clone(config));
     }
 }
 

@@ -1,10 +1,10 @@
 //! What is wrong with settings as they stand together.
 
 use super::{Config, KeyConfig, KeyName, Peer, Remote, ZoneConfig};
+use crate::name::NameBuf;
 use std::fs;
-use std::path::{Path, PathBuf};
 use tidegate_base::Duration;
-use tidegate_config::{ConfigFault, listen_faults};
+use tidegate_config::{ConfigFault, directory_of, listen_faults};
 
 /// The least that EDNS promises (RFC 6891 section 6.2.3), and the most that a datagram holds.
 const UDP_SIZES: std::ops::RangeInclusive<u16> = 512..=4096;
@@ -51,7 +51,7 @@ fn value_faults(config: &Config) -> Vec<ConfigFault> {
 
 fn zone_faults(zone: &ZoneConfig) -> Option<ConfigFault> {
     let file = zone.file.display();
-    if let Some(name) = zone.name.as_ref().filter(|name| name.parse::<KeyName>().is_err()) {
+    if let Some(name) = zone.name.as_ref().filter(|name| name.parse::<NameBuf>().is_err()) {
         return Some(ConfigFault::new(format!("dns.zone {name}: that is no domain name")));
     }
     if !zone.is_secondary() {
@@ -77,16 +77,8 @@ fn not_a_directory(file: &fs::File) -> std::io::Result<()> {
     }
 }
 
-/// The directory that `file` is in.
-pub(crate) fn directory_of(file: &Path) -> PathBuf {
-    match file.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-        _ => PathBuf::from("."),
-    }
-}
-
 fn repeated_names(zones: &[ZoneConfig]) -> impl Iterator<Item = ConfigFault> {
-    let name = |zone: &ZoneConfig| zone.name.as_ref()?.parse::<KeyName>().ok();
+    let name = |zone: &ZoneConfig| zone.name.as_ref()?.parse::<NameBuf>().ok();
     zones.iter().enumerate().filter_map(move |(at, zone)| {
         let own = name(zone)?;
         let is_repeated = zones[..at].iter().any(|other| name(other).as_ref() == Some(&own));
@@ -114,10 +106,12 @@ fn unknown_keys(config: &Config) -> impl Iterator<Item = ConfigFault> {
         .iter()
         .chain(zones.iter().flat_map(|zone| zone.notify.iter().flatten().chain(&zone.primaries)));
     let of_peers = peers.filter_map(|Peer { key, .. }| key.as_ref());
-    let mut named: Vec<&KeyName> =
-        of_peers.chain(remotes.filter_map(|Remote { key, .. }| key.as_ref())).collect();
-    named.sort_unstable();
-    named.dedup();
+    let mut named: Vec<&KeyName> = Vec::new();
+    for name in of_peers.chain(remotes.filter_map(|Remote { key, .. }| key.as_ref())) {
+        if !named.contains(&name) {
+            named.push(name);
+        }
+    }
     named.into_iter().filter(|name| config.tsig_keys.iter().all(|key| key.name != **name)).map(|name| {
         ConfigFault::new(format!("key {name}: there is none of that name, add it below [[dns.key]]"))
     })

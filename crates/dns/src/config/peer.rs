@@ -5,7 +5,7 @@
 //!   "192.0.2.1"   "192.0.2.1:5353"   "[2001:db8::1]:53 key transfer."                         Remote
 //! ```
 
-use domain::base::name::Name;
+use crate::name::NameBuf;
 use serde::Deserialize;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -14,15 +14,15 @@ use std::str::FromStr;
 /// The port of a server whose port is not named.
 const PORT: u16 = 53;
 
-/// A key's name, checked to be a domain name; lower case, with a dot at its end.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Deserialize)]
+/// A key's name.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(try_from = "String")]
-pub struct KeyName(String);
+pub struct KeyName(NameBuf);
 
 impl KeyName {
     /// The name.
-    pub fn as_str(&self) -> &str {
-        &self.0
+    pub fn to_name(&self) -> NameBuf {
+        self.0
     }
 }
 
@@ -30,15 +30,14 @@ impl FromStr for KeyName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        Name::<Vec<u8>>::from_str(text)
-            .map(|name| Self(format!("{}.", name.to_string().trim_end_matches('.').to_ascii_lowercase())))
-            .map_err(|error| format!("\"{text}\" is no domain name: {error}"))
+        let name = text.parse::<NameBuf>().map_err(|error| format!("\"{text}\" is no domain name: {error}"));
+        name.map(Self)
     }
 }
 
 impl fmt::Display for KeyName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        self.0.fmt(f)
     }
 }
 

@@ -92,7 +92,10 @@ fn a_file_that_says_everything() {
     assert_eq!(config.tsig_keys[0].secret_bytes().expect("base64"), b"secret");
     assert_eq!(config.cookies.secrets().expect("hexadecimal")[0][15], 0x0f);
     assert_eq!(config.notified(&config.zones[0])[1].address.port(), 5353);
-    assert_eq!(config.notified(&config.zones[0])[1].key.as_ref().map(KeyName::as_str), Some("transfer."));
+    assert_eq!(
+        config.notified(&config.zones[0])[1].key.as_ref().map(ToString::to_string).as_deref(),
+        Some("Transfer.")
+    );
     assert!(config.notified(&config.zones[1]).is_empty() && config.zones[1].is_secondary());
     assert!(config.transfer_peers(&config.zones[0])[1].network.is_none());
 }
