@@ -7,8 +7,8 @@ mod mistake;
 mod service;
 
 pub(crate) use service::{
-    DnsArgs, IdleArg, KeyFormArg, LogFormatArg, ModeArg, PlaceArgs, ProcessArgs, ServeArgs, WebArgs,
-    XdpModeArg, ZeroCopyArg, ZoneArg,
+    DnsAction, DnsArgs, IdleArg, KeyFormArg, LogFormatArg, ModeArg, PlaceArgs, ProcessArgs, ServeArgs,
+    WebArgs, XdpModeArg, ZeroCopyArg, ZoneArg,
 };
 
 use clap::error::ErrorKind;

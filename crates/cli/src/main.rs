@@ -18,7 +18,7 @@ mod stats;
 mod supervisor;
 mod testbed;
 
-use args::{Cli, Command};
+use args::{Cli, Command, DnsAction};
 use serve::Asked;
 use std::io::Write;
 use std::process::ExitCode;
@@ -34,7 +34,10 @@ fn main() -> ExitCode {
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Web(args) => serve::serve(Asked::Web(args))?,
-        Command::Dns(args) => serve::serve(Asked::Dns(args))?,
+        Command::Dns(args) => match &args.action {
+            None => serve::serve(Asked::Dns(args))?,
+            Some(DnsAction::Reload { zone, pid }) => stats::command::reload(zone.as_deref(), *pid)?,
+        },
         Command::Serve(args) => serve::serve(Asked::Serve(args))?,
         Command::Check { file } => say(&serve::check(&file)?)?,
         Command::Stats(args) => stats::command::stats(&args)?,

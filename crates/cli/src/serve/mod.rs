@@ -11,6 +11,7 @@
 
 mod banner;
 mod devices;
+mod dns;
 mod drain;
 mod graph;
 mod offer;
@@ -22,13 +23,14 @@ mod settings;
 mod web;
 mod worker;
 
+pub(crate) use dns::{Line, Which, ZoneNews};
 pub(crate) use offer::Offer;
 pub(crate) use services::Services;
 pub(crate) use settings::{Asked, check};
 
 use crate::attach::{self, Device};
 use crate::signals::{self, Event};
-use crate::stats::{Collector, Endpoint, Listener};
+use crate::stats::{Collector, Desk, Endpoint, Listener};
 use crate::supervisor;
 use anyhow::Result;
 use crossbeam_channel::Receiver;
@@ -51,14 +53,15 @@ fn serve_on(settings: &Settings, devices: &Arc<Vec<Device>>) -> Result<()> {
     let endpoint = settings.config.metrics.address.map(Endpoint::bind).transpose()?;
     let stats = Listener::bind()?;
     let source = offer::Source::prepare(&settings.config)?;
-    rights::drop_rights(settings)?;
+    rights::drop_rights(settings, &source.directories())?;
     let (sender, events) = signals::events()?;
     let banner = banner::banner(&settings.config, devices, &seats);
     let mut offer = source.open(&settings.config)?;
     let workers = worker::start_all(settings, devices, seats, &offer, &sender)?;
     let collector = Arc::new(Collector::new(banner.clone(), devices, &offer, workers.asked()));
     let outcome = claim(devices).and_then(|()| {
-        let _socket_name = stats.serve(Arc::clone(&collector))?;
+        let desk = Desk { collector: Arc::clone(&collector), zones: offer.zones() };
+        let _socket_name = stats.serve(desk)?;
         endpoint.map(|endpoint| endpoint.serve(collector)).transpose()?;
         announce(&banner);
         await_end(&events, settings.clone(), &mut offer, &workers)

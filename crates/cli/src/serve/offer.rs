@@ -3,44 +3,77 @@
 //! What touches the file system as root is in [`Source::prepare`]; what runs afterwards is in [`Offer`].
 
 use super::services::Services;
-use super::web;
+use super::{dns, web};
 use crate::config::Config;
 use crate::kind::Endpoint;
 use anyhow::Result;
+use std::path::PathBuf;
 use std::sync::Arc;
 use tidegate_content::Library;
+use tidegate_dns::transfer::Exchange;
 use tidegate_pipeline::Waker;
+use tidegate_web::Shared;
 
 /// What is opened before rights are dropped.
 pub(crate) struct Source {
     web: Option<web::Source>,
+    dns: Option<dns::Source>,
 }
 
 impl Source {
     pub(crate) fn prepare(config: &Config) -> Result<Self> {
-        anyhow::ensure!(
-            config.dns.is_none(),
-            "the name server is not part of this build yet: leave [dns] out"
-        );
-        Ok(Self { web: config.web.as_ref().map(web::Source::prepare).transpose()? })
+        Ok(Self {
+            web: config.web.as_ref().map(web::Source::prepare).transpose()?,
+            dns: config.dns.as_ref().map(dns::Source::prepare).transpose()?,
+        })
+    }
+
+    /// Directories that were read from and will be again, besides those that the configuration names.
+    pub(crate) fn directories(&self) -> Vec<PathBuf> {
+        self.dns.as_ref().map(dns::Source::directories).unwrap_or_default()
     }
 
     /// Starts the threads that read files and write logs.
     pub(crate) fn open(self, config: &Config) -> Result<Offer> {
         let web = self.web.zip(config.web.as_ref());
-        Ok(Offer { web: web.map(|(source, config)| source.open(config)).transpose()? })
+        let dns = self.dns.zip(config.dns.as_ref());
+        Ok(Offer {
+            web: web.map(|(source, config)| source.open(config)).transpose()?,
+            dns: dns.map(|(source, config)| source.open(config)).transpose()?,
+        })
     }
 }
 
 /// What is being served.
 pub(crate) struct Offer {
     web: Option<web::Opened>,
+    dns: Option<dns::Opened>,
+}
+
+/// What a worker's services are to go on under.
+#[derive(Clone)]
+pub(crate) struct Terms {
+    web: Option<Arc<Shared>>,
+    dns: Option<dns::Terms>,
+}
+
+impl Terms {
+    /// Has one worker's services go on under these.
+    pub(crate) fn apply(&self, services: &mut Services) {
+        if let (Some(site), Some(shared)) = (services.web_mut(), &self.web) {
+            site.set_shared(Arc::clone(shared));
+        }
+        if let (Some(server), Some(terms)) = (services.dns_mut(), &self.dns) {
+            terms.apply(server);
+        }
+    }
 }
 
 impl Offer {
     /// The services of one stack, whose worker `waker` wakes.
     pub(crate) fn services(&self, endpoints: &[Endpoint], waker: &Waker) -> Services {
-        Services::new(endpoints.to_vec(), self.web.as_ref().map(|web| web.service(waker)))
+        let web = self.web.as_ref().map(|web| web.service(waker));
+        Services::new(endpoints.to_vec(), web, self.dns.as_ref().map(dns::Opened::service))
     }
 
     /// Has rotated logs opened anew, and all files looked at again.
@@ -48,27 +81,32 @@ impl Offer {
         self.web.iter().for_each(web::Opened::refresh);
     }
 
-    /// Goes on under other settings; returns what is to be done to each worker's services.
-    pub(crate) fn reconfigure(
-        &mut self,
-        config: &Config,
-    ) -> Result<impl Fn(&mut Services) + Clone + Send + use<>> {
+    /// Goes on under other settings; returns what each worker's services are to be given.
+    pub(crate) fn reconfigure(&mut self, config: &Config) -> Result<Terms> {
         let web = self.web.as_mut().zip(config.web.as_ref());
-        let shared = web.map(|(web, config)| web.reconfigure(config)).transpose()?;
-        Ok(move |services: &mut Services| {
-            if let (Some(site), Some(shared)) = (services.web_mut(), &shared) {
-                site.set_shared(Arc::clone(shared));
-            }
-        })
+        let web = web.map(|(web, config)| web.reconfigure(config)).transpose()?;
+        let dns = self.dns.as_mut().zip(config.dns.as_ref());
+        Ok(Terms { web, dns: dns.map(|(dns, config)| dns.reconfigure(config)) })
     }
 
     /// From now on every answer is the last of its connection.
     pub(crate) fn drain(&self) {
         self.web.iter().for_each(web::Opened::drain);
+        self.dns.iter().for_each(dns::Opened::drain);
     }
 
     /// The files of the web server, for whoever shows what is held of them.
     pub(crate) fn library(&self) -> Option<&Arc<Library>> {
         self.web.as_ref().map(web::Opened::library)
+    }
+
+    /// The zones of the name server, for whoever shows them.
+    pub(crate) fn exchange(&self) -> Option<&Arc<Exchange>> {
+        self.dns.as_ref().map(dns::Opened::exchange)
+    }
+
+    /// A way to the reader of zone files.
+    pub(crate) fn zones(&self) -> Option<dns::Line> {
+        self.dns.as_ref().map(dns::Opened::line)
     }
 }

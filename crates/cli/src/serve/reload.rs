@@ -9,7 +9,7 @@ use anyhow::Result;
 pub(super) fn reload(settings: &mut Settings, offer: &mut Offer, workers: &Workers) {
     match take_over(settings, offer, workers) {
         Ok(false) => {
-            tracing::info!("reloaded: logs, files, limits, timeouts, names, error pages, header rules")
+            tracing::info!("reloaded: logs, files, zones, and all settings that need no restart")
         }
         Ok(true) => tracing::warn!("reloaded, but other settings have changed too: those need a restart"),
         Err(error) => tracing::error!("the old configuration stays: {}", crate::exit::explain(&error)),
@@ -21,7 +21,7 @@ pub(super) fn reload(settings: &mut Settings, offer: &mut Offer, workers: &Worke
 fn take_over(settings: &mut Settings, offer: &mut Offer, workers: &Workers) -> Result<bool> {
     offer.refresh();
     let needs_restart = settings.reread()?;
-    let change = offer.reconfigure(&settings.config)?;
-    workers.each_stack(move |stack| change(stack.stack_mut().service_mut()));
+    let terms = offer.reconfigure(&settings.config)?;
+    workers.each_stack(move |stack| terms.apply(stack.stack_mut().service_mut()));
     Ok(needs_restart)
 }

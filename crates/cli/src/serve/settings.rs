@@ -5,6 +5,7 @@
 
 mod overlay;
 
+use super::dns::zone_faults;
 use crate::args::{DnsArgs, PlaceArgs, ProcessArgs, ServeArgs, WebArgs};
 use crate::config::{Config, ZeroCopy};
 use crate::exit::wrong_input;
@@ -175,11 +176,15 @@ fn refuse(faults: Vec<ConfigFault>) -> Result<()> {
     Err(wrong_input(said.join("; ")))
 }
 
-/// `tidegate check FILE`: what is wrong, each on a line, or that nothing is.
+/// `tidegate check FILE`: what is wrong with it, or with the zones that it names, each on a line, or that nothing
+/// is.
 pub(crate) fn check(file: &Path) -> Result<String> {
     let config = Config::load(file).map_err(|fault| wrong_input(fault.to_string()))?;
     let faults = config.faults().into_iter().chain(clashes(&places(&config, None)));
-    let said: Vec<String> = faults.map(|fault| fault.in_file(file).to_string()).collect();
+    let mut said: Vec<String> = faults.map(|fault| fault.in_file(file).to_string()).collect();
+    if said.is_empty() {
+        said.extend(config.dns.iter().flat_map(zone_faults));
+    }
     if said.is_empty() {
         return Ok(format!("{}: right", file.display()));
     }

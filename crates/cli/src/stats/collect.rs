@@ -1,12 +1,15 @@
 //! Asking workers and devices for their counters.
 
-use super::{DeviceReport, ModuleReport, Named, PortReport, Report, WorkerReport};
+use super::{DeviceReport, ModuleReport, Named, PortReport, Report, WorkerReport, ZoneReport};
 use crate::attach::Device;
 use crate::serve::{Offer, Services};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tidegate_bpf::Verdict;
 use tidegate_content::{Library, PackerCounters};
+use tidegate_dns::Namestorm;
+use tidegate_dns::transfer::Exchange;
+use tidegate_dns::zone::Zone;
 use tidegate_modules::StackModule;
 use tidegate_pipeline::{Control, ModuleSnapshot, Snapshot, Worker};
 use tidegate_port::PortCounters;
@@ -28,6 +31,7 @@ pub(crate) struct Collector {
     start: Instant,
     devices: Weak<Vec<Device>>,
     library: Weak<Library>,
+    exchange: Weak<Exchange>,
     workers: Vec<Asked>,
 }
 
@@ -39,7 +43,8 @@ impl Collector {
         workers: Vec<Asked>,
     ) -> Self {
         let library = offer.library().map(Arc::downgrade).unwrap_or_default();
-        Self { service, start: Instant::now(), devices: Arc::downgrade(devices), library, workers }
+        let exchange = offer.exchange().map(Arc::downgrade).unwrap_or_default();
+        Self { service, start: Instant::now(), devices: Arc::downgrade(devices), library, exchange, workers }
     }
 
     /// The counters now.
@@ -51,6 +56,7 @@ impl Collector {
             service: self.service.clone(),
             uptime_ms: self.start.elapsed().as_millis() as u64,
             library: self.library.upgrade().map(|library| of_library(&library)).unwrap_or_default(),
+            zones: self.exchange.upgrade().map(|exchange| zones(&exchange)).unwrap_or_default(),
             devices: devices.iter().flat_map(|devices| devices.iter()).map(device).collect(),
             workers: self.workers(),
         }
@@ -75,6 +81,7 @@ struct Answer {
 struct StackPart {
     drops: Vec<(&'static str, u64)>,
     web: Option<(SiteCounters, PackerCounters)>,
+    dns: Named,
 }
 
 impl Answer {
@@ -89,6 +96,7 @@ fn stack_part(worker: &mut Worker, name: &str) -> Option<StackPart> {
     let stack = worker.module_mut::<StackModule<Services>>(name)?.stack();
     Some(StackPart {
         drops: stack.drops().iter().map(|(reason, count)| (reason.as_str(), count)).collect(),
+        dns: stack.service().dns().map(of_dns).unwrap_or_default(),
         web: stack.service().web().map(|site| (site.tally().read(), site.packer().counters())),
     })
 }
@@ -106,6 +114,23 @@ fn of_library(library: &Library) -> Named {
         ("held_bytes", counters.held_bytes),
         ("entries", counters.entry_count),
     ])
+}
+
+/// The zones, by name.
+fn zones(exchange: &Exchange) -> Vec<ZoneReport> {
+    let catalog = exchange.served().catalog().load_full();
+    let report = |zone: &Arc<Zone>| ZoneReport {
+        name: zone.apex().to_string(),
+        serial: zone.serial(),
+        sizes: named([
+            ("names", zone.node_count() as u64),
+            ("rrsets", zone.rrset_count() as u64),
+            ("bytes", zone.memory_size() as u64),
+        ]),
+    };
+    let mut zones: Vec<ZoneReport> = catalog.zones().map(report).collect();
+    zones.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+    zones
 }
 
 fn device(device: &Device) -> DeviceReport {
@@ -170,12 +195,21 @@ fn module((module, stack): (&ModuleSnapshot, &Option<StackPart>)) -> ModuleRepor
         drops: summed(gate_drops.chain(stack_drops)),
         own: named(module.own.iter().copied()),
         site: web.map(|(site, _)| of_site(site)).unwrap_or_default(),
+        dns: stack.as_ref().map(|stack| stack.dns.clone()).unwrap_or_default(),
         packer: web.map(|(_, packer)| of_packer(packer)).unwrap_or_default(),
     }
 }
 
 fn of_site(counters: &SiteCounters) -> Named {
     named(counters.entries().map(|(name, _, count)| (name.trim_end_matches("_count"), count)))
+}
+
+fn of_dns(server: &Namestorm) -> Named {
+    let of_tcp = server.tcp_counters();
+    of_tcp
+        .entries()
+        .map(|(name, _, count)| (format!("tcp_{}", name.trim_end_matches("_count")), count))
+        .collect()
 }
 
 fn of_packer(counters: &PackerCounters) -> Named {

@@ -1,11 +1,13 @@
-//! `tidegate stats`: what running services count, as a table or as JSON.
+//! `tidegate stats`: what running services count, as a table or as JSON; `tidegate dns reload`.
 
 use super::{Report, socket, table};
 use crate::args::StatsArgs;
 use crate::exit::wrong_input;
+use crate::serve::ZoneNews;
 use anyhow::{Result, bail};
 use std::io::Write;
 use std::time::Duration;
+use tidegate_dns::name::NameBuf;
 
 /// The time over which rates are measured.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -33,5 +35,28 @@ pub(crate) fn stats(args: &StatsArgs) -> Result<()> {
 
 fn reports(pid: Option<u32>) -> Result<Vec<Report>> {
     let pids = pid.map_or_else(socket::processes, |pid| vec![pid]);
-    pids.into_iter().filter_map(|pid| socket::ask(pid).transpose()).collect()
+    pids.into_iter().filter_map(|pid| socket::report(pid).transpose()).collect()
+}
+
+/// Has running name servers read their zone files again, and says what came of it. A zone that could not be
+/// read is a failure, after all have been tried.
+pub(crate) fn reload(zone: Option<&str>, pid: Option<u32>) -> Result<()> {
+    if let Some(zone) = zone.filter(|zone| zone.parse::<NameBuf>().is_err()) {
+        return Err(wrong_input(format!("{zone} is no domain name: name a zone, such as example.org")));
+    }
+    let pids = pid.map_or_else(socket::processes, |pid| vec![pid]);
+    let answers = pids.into_iter().filter_map(|pid| socket::reload_zones(pid, zone).transpose());
+    let news: Vec<ZoneNews> = answers.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
+    let faults = news.iter().filter(|news| news.fault.is_some()).count();
+    for news in &news {
+        writeln!(std::io::stdout(), "{news}")?;
+    }
+    match (news.is_empty(), faults, zone) {
+        (true, _, Some(zone)) => {
+            bail!("no running name server has a file of the zone {zone}: see tidegate stats")
+        }
+        (true, _, None) => bail!("no running name server has zone files: see tidegate stats"),
+        (_, 0, _) => Ok(()),
+        (_, count, _) => bail!("{count} of {} zones could not be read: the old ones stay", news.len()),
+    }
 }

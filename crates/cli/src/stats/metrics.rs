@@ -115,6 +115,7 @@ impl Metrics {
             self.add_each(&format!("tidegate_{}", module.class), &of, &module.own);
             self.add_each("tidegate_site", &of, &module.site);
             self.add_each("tidegate_packer", &of, &module.packer);
+            self.add_each("tidegate_dns", &of, &module.dns);
             self.add_by("tidegate_module_drops", &of, "reason", &module.drops);
         }
     }
@@ -130,6 +131,11 @@ fn text(report: &Report) -> String {
     let mut metrics = Metrics::default();
     metrics.add("tidegate_uptime_seconds", &[("version", &report.version)], report.uptime_ms / 1000);
     metrics.add_each("tidegate_library", &[], &report.library);
+    for zone in &report.zones {
+        let of = [("zone", zone.name.as_str())];
+        metrics.add("tidegate_zone_serial", &of, zone.serial.into());
+        metrics.add_each("tidegate_zone", &of, &zone.sizes);
+    }
     for device in &report.devices {
         let of = [("device", device.name.as_str()), ("mode", device.mode.as_str())];
         for (verdict, counters) in [("socket", &device.xdp_socket), ("pass", &device.xdp_pass)] {

@@ -11,7 +11,7 @@ mod table;
 
 pub(crate) use collect::{Asked, Collector};
 pub(crate) use metrics::Endpoint;
-pub(crate) use socket::{DIRECTORY, Listener};
+pub(crate) use socket::{DIRECTORY, Desk, Listener};
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -32,10 +32,23 @@ pub(crate) struct Report {
     pub(crate) uptime_ms: u64,
     /// What the loader of files did and holds.
     pub(crate) library: Named,
+    /// The zones that its name server serves.
+    pub(crate) zones: Vec<ZoneReport>,
     /// Its devices.
     pub(crate) devices: Vec<DeviceReport>,
     /// Its threads. One that did not answer in time is left out.
     pub(crate) workers: Vec<WorkerReport>,
+}
+
+/// One zone.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct ZoneReport {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its version.
+    pub(crate) serial: u32,
+    /// How much there is of it.
+    pub(crate) sizes: Named,
 }
 
 /// One device.
@@ -94,4 +107,6 @@ pub(crate) struct ModuleReport {
     pub(crate) site: Named,
     /// How its frames were made; empty for other modules.
     pub(crate) packer: Named,
+    /// What the name server behind it answered; empty for other modules.
+    pub(crate) dns: Named,
 }

@@ -3,6 +3,9 @@
 use super::{ModuleReport, Named, Report, WorkerReport};
 use std::fmt::Write;
 
+/// Zones that are shown one by one.
+const ZONE_COUNT_MAX: usize = 20;
+
 /// The table of the report `now`, with rates since `then`.
 pub(crate) fn text(then: &Report, now: &Report) -> String {
     let seconds = now.uptime_ms.saturating_sub(then.uptime_ms).max(1) as f64 / 1000.0;
@@ -15,8 +18,19 @@ pub(crate) fn text(then: &Report, now: &Report) -> String {
         table.nonzero("to user space: ", &device.xdp_socket, before.map(|d| &d.xdp_socket));
         table.nonzero("to the host: ", &device.xdp_pass, before.map(|d| &d.xdp_pass));
     }
-    table.section("files");
-    table.nonzero("", &now.library, Some(&then.library));
+    if !now.library.is_empty() {
+        table.section("files");
+        table.nonzero("", &now.library, Some(&then.library));
+    }
+    for zone in now.zones.iter().take(ZONE_COUNT_MAX) {
+        table.section(&format!("zone {}", zone.name));
+        table.row("serial", zone.serial.into(), None);
+        table.nonzero("", &zone.sizes, None);
+    }
+    match now.zones.len().saturating_sub(ZONE_COUNT_MAX) {
+        0 => {}
+        more => table.line(&format!("\n  and {more} more zones (all of them: --json)")),
+    }
     for worker in &now.workers {
         table.worker(then.workers.iter().find(|w| w.worker == worker.worker), worker);
     }
@@ -61,6 +75,7 @@ impl Table {
         self.nonzero("", &now.gates, then.map(|m| &m.gates));
         self.nonzero("", &now.own, then.map(|m| &m.own));
         self.nonzero("http: ", &now.site, then.map(|m| &m.site));
+        self.nonzero("dns: ", &now.dns, then.map(|m| &m.dns));
         self.nonzero("frames: ", &now.packer, then.map(|m| &m.packer));
         self.nonzero("dropped: ", &now.drops, then.map(|m| &m.drops));
     }
