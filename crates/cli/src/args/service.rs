@@ -61,10 +61,10 @@ pub(crate) struct DnsArgs {
     pub(crate) zone: Vec<ZoneArg>,
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
-    /// How ready answers are kept: posted as they are, or copied into fresh frames
+    /// How ready answers get into frames
     #[arg(long, value_enum)]
-    pub(crate) mode: Option<ModeArg>,
-    /// What ready answers are found by: the name as it lies in the query, or as a plain one
+    pub(crate) mode: Option<AnswerModeArg>,
+    /// What ready answers are found by
     #[arg(long, value_enum, value_name = "FORM")]
     pub(crate) keys: Option<KeyFormArg>,
     /// How much memory ready answers may take, such as 512M or 4G
@@ -189,10 +189,20 @@ impl FromStr for ZoneArg {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AnswerModeArg {
+    /// Written behind the question, in the frame that it came in
+    InPlace,
+    /// Copied into a fresh frame
+    Memcopy,
+    /// Kept in frames that are sent as they are
+    PreCopy,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum KeyFormArg {
-    /// By the bytes of the question: no work before the search, one entry for each spelling
+    /// The name as it lies in the query
     Wire,
-    /// By the folded name: one entry for all spellings
+    /// The name copied out label by label
     Decompressed,
 }
 

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use tidegate_dns::desk::DeskConfig;
 use tidegate_dns::tcp::{Tcp, TcpShared};
 use tidegate_dns::transfer::Exchange;
+use tidegate_dns::udp::UdpConfig;
 use tidegate_dns::{Config, Namestorm};
 use tidegate_sys::random;
 
@@ -45,8 +46,8 @@ impl Source {
         self.files.directories()
     }
 
-    /// Starts the threads that read zone files and speak to other servers.
-    pub(crate) fn open(self, config: &Config) -> Result<Opened> {
+    /// Starts the threads that read zone files and speak to other servers, for so many workers.
+    pub(crate) fn open(self, config: &Config, worker_count: usize) -> Result<Opened> {
         let Self { files, harvest } = self;
         let relations = files.relations(config).map_err(wrong_input)?;
         let seed = u64::from_ne_bytes(random::bytes()?);
@@ -54,10 +55,12 @@ impl Source {
             .context("could not start dealing with other name servers")?;
         let exchange = Arc::new(exchange);
         files.unread().iter().for_each(|apex| exchange.served().withdraw(apex));
+        let rrset_count = harvest.zones.iter().map(|zone| zone.rrset_count()).sum();
         exchange.served().publish(harvest.zones);
         let keeper = Keeper::start(files, Arc::clone(&exchange), config.clone())?;
         let shared = TcpShared::new(config.bounds());
-        Ok(Opened { exchange, keeper, shared, desk: Arc::new(config.desk()) })
+        let udp = config.udp(worker_count, rrset_count);
+        Ok(Opened { exchange, keeper, shared, desk: Arc::new(config.desk()), udp })
     }
 }
 
@@ -67,6 +70,7 @@ pub(crate) struct Opened {
     keeper: Keeper,
     shared: Arc<TcpShared>,
     desk: Arc<DeskConfig>,
+    udp: UdpConfig,
 }
 
 /// What a worker's server is to go on under.
@@ -88,7 +92,7 @@ impl Opened {
     /// The service of one stack.
     pub(crate) fn service(&self) -> Namestorm {
         let desk = || self.exchange.desk(Arc::clone(&self.desk));
-        Namestorm::new(desk(), Tcp::new(Arc::clone(&self.shared), desk()))
+        Namestorm::with_udp(desk(), Tcp::new(Arc::clone(&self.shared), desk()), self.udp)
     }
 
     /// Goes on under other settings, zone files that have changed included; returns what each service is to be

@@ -56,7 +56,7 @@ fn serve_on(settings: &Settings, devices: &Arc<Vec<Device>>) -> Result<()> {
     rights::drop_rights(settings, &source.directories())?;
     let (sender, events) = signals::events()?;
     let banner = banner::banner(&settings.config, devices, &seats);
-    let mut offer = source.open(&settings.config)?;
+    let mut offer = source.open(&settings.config, seats.len())?;
     let workers = worker::start_all(settings, devices, seats, &offer, &sender)?;
     let collector = Arc::new(Collector::new(banner.clone(), devices, &offer, workers.asked()));
     let outcome = claim(devices).and_then(|()| {

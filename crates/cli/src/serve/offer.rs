@@ -33,13 +33,13 @@ impl Source {
         self.dns.as_ref().map(dns::Source::directories).unwrap_or_default()
     }
 
-    /// Starts the threads that read files and write logs.
-    pub(crate) fn open(self, config: &Config) -> Result<Offer> {
+    /// Starts the threads that read files and write logs, for so many workers.
+    pub(crate) fn open(self, config: &Config, worker_count: usize) -> Result<Offer> {
         let web = self.web.zip(config.web.as_ref());
         let dns = self.dns.zip(config.dns.as_ref());
         Ok(Offer {
             web: web.map(|(source, config)| source.open(config)).transpose()?,
-            dns: dns.map(|(source, config)| source.open(config)).transpose()?,
+            dns: dns.map(|(source, config)| source.open(config, worker_count)).transpose()?,
         })
     }
 }

@@ -13,6 +13,7 @@ use crate::kind::{Endpoint, Kind};
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 use tidegate_config::{ConfigFault, Listen, PackMode};
+use tidegate_dns::config::AnswerMode;
 use tidegate_modules::ImpairConfig;
 use tidegate_sys::xsk::{BindMode, BusyPoll, XskConfig};
 
@@ -113,19 +114,18 @@ impl Settings {
 
     /// Bytes of all workers' frames: a share of what each service may take.
     pub(crate) fn frame_memory(&self) -> u64 {
-        let web = self.config.web.as_ref().map(|web| frame_share(web.mode, web.memory.0));
-        let dns = self.config.dns.as_ref().map(|dns| frame_share(dns.mode, dns.memory.0));
+        let web =
+            self.config.web.as_ref().map(|web| frame_share(web.mode == PackMode::PreCopy, web.memory.0));
+        let dns =
+            self.config.dns.as_ref().map(|dns| frame_share(dns.mode == AnswerMode::PreCopy, dns.memory.0));
         web.unwrap_or(0) + dns.unwrap_or(0)
     }
 }
 
 /// How much of a service's memory is frames: ready packets live there and get a quarter; without them frames
 /// only pass.
-pub(crate) const fn frame_share(mode: PackMode, memory: u64) -> u64 {
-    match mode {
-        PackMode::PreCopy => memory / 4,
-        PackMode::Memcopy => memory / 16,
-    }
+pub(crate) const fn frame_share(holds_packets: bool, memory: u64) -> u64 {
+    if holds_packets { memory / 4 } else { memory / 16 }
 }
 
 fn read(asked: &Asked) -> Result<Config> {

@@ -40,7 +40,7 @@ impl Source {
 
     /// Looks at the tree of files and starts the threads that read files and write the log.
     pub(crate) fn open(self, config: &Config) -> Result<Opened> {
-        let memory = config.memory.0 - frame_share(config.mode, config.memory.0);
+        let memory = config.memory.0 - frame_share(config.mode == PackMode::PreCopy, config.memory.0);
         let wanted = LibraryConfig { memory, ..library_config(config) };
         let library = Library::open(&wanted, self.shared.present())?;
         if let Some(error) = library.watch_error() {

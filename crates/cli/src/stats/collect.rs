@@ -205,11 +205,24 @@ fn of_site(counters: &SiteCounters) -> Named {
 }
 
 fn of_dns(server: &Namestorm) -> Named {
+    let (udp, store) = (server.udp_counters(), server.store_counters());
     let of_tcp = server.tcp_counters();
-    of_tcp
-        .entries()
-        .map(|(name, _, count)| (format!("tcp_{}", name.trim_end_matches("_count")), count))
-        .collect()
+    let of_tcp =
+        of_tcp.entries().map(|(name, _, count)| (format!("tcp_{}", name.trim_end_matches("_count")), count));
+    let mut counters = named([
+        ("udp_queries", udp.query_count),
+        ("udp_ready", udp.ready_count),
+        ("udp_found", udp.found_count),
+        ("udp_kept", udp.kept_count),
+        ("udp_answered", udp.answered_count),
+        ("udp_silent", udp.silence_count),
+        ("store_entries", store.entry_count),
+        ("store_bytes", store.byte_count),
+        ("store_evicted", store.evicted_count),
+        ("store_declined", store.declined_count),
+    ]);
+    counters.extend(of_tcp);
+    counters
 }
 
 fn of_packer(counters: &PackerCounters) -> Named {

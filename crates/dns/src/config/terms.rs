@@ -48,7 +48,7 @@ impl Config {
         };
         let byte_count_max = usize::try_from(self.memory.0).unwrap_or(usize::MAX) / worker_count.max(1);
         // With and without DNSSEC; names that are not there are not kept.
-        let entry_count = rrset_count.saturating_mul(2).clamp(ENTRY_COUNT_MIN, byte_count_max / ENTRY_LEN);
+        let entry_count = rrset_count.saturating_mul(2).min(byte_count_max / ENTRY_LEN).max(ENTRY_COUNT_MIN);
         let store = StoreSize { byte_count_max, entry_count };
         UdpConfig { key_form, mode, size_max: self.limits.udp_size, store }
     }

@@ -4,13 +4,13 @@
 
 use super::Asked;
 use crate::args::{
-    DnsArgs, IdleArg, KeyFormArg, LogFormatArg, ModeArg, PlaceArgs, ProcessArgs, WebArgs, XdpModeArg,
-    ZeroCopyArg,
+    AnswerModeArg, DnsArgs, IdleArg, KeyFormArg, LogFormatArg, ModeArg, PlaceArgs, ProcessArgs, WebArgs,
+    XdpModeArg, ZeroCopyArg,
 };
 use crate::config::{Config, Idle, LogFormat, XdpMode, ZeroCopy};
 use tidegate_base::Duration;
 use tidegate_config::{Listen, PackMode, Span};
-use tidegate_dns::config::{KeyForm, ZoneConfig};
+use tidegate_dns::config::{AnswerMode, KeyForm, ZoneConfig};
 
 /// The configuration as it was asked for.
 pub(super) fn overlay(mut config: Config, asked: &Asked) -> Config {
@@ -60,7 +60,7 @@ fn overlay_web(web: &mut tidegate_web::Config, args: &WebArgs) {
 }
 
 fn overlay_dns(dns: &mut tidegate_dns::Config, args: &DnsArgs) {
-    put(&mut dns.mode, args.mode.map(pack_mode));
+    put(&mut dns.mode, args.mode.map(answer_mode));
     put(&mut dns.keys, args.keys.map(key_form));
     put(&mut dns.memory, args.memory);
     put(&mut dns.nsid, args.nsid.clone().map(Some));
@@ -74,6 +74,14 @@ fn overlay_dns(dns: &mut tidegate_dns::Config, args: &DnsArgs) {
 fn listen(args: &PlaceArgs) -> Option<Vec<Listen>> {
     let place = |address| Listen { dev: None, address };
     (!args.listen.is_empty()).then(|| args.listen.iter().copied().map(place).collect())
+}
+
+const fn answer_mode(arg: AnswerModeArg) -> AnswerMode {
+    match arg {
+        AnswerModeArg::InPlace => AnswerMode::InPlace,
+        AnswerModeArg::Memcopy => AnswerMode::Memcopy,
+        AnswerModeArg::PreCopy => AnswerMode::PreCopy,
+    }
 }
 
 const fn key_form(arg: KeyFormArg) -> KeyForm {
