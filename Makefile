@@ -7,7 +7,7 @@ BENCH ?=
 RUN_AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E env "PATH=$$PATH")
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test bench-web bench-memory bench-flood bench-idle bench-bodies bench-stream check deny deps
+.PHONY: help serve test bench-web bench-dns bench-memory bench-flood bench-idle bench-bodies bench-stream check deny deps
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,12 +26,13 @@ bench-web: ## Compare with nginx and h2o; BENCH="--quick" for a minute's look
 	@$(CARGO) build --quiet --release --locked --package tidegate-cli --package tidegate-bench
 	@$(RUN_AS_ROOT) target/release/tidegate-bench web $(BENCH)
 
+bench-dns: ## Compare with NSD, Knot and BIND; BENCH="--quick" for two minutes' look, or --zone FILE --queries FILE
 bench-memory: ## The stack alone: our client and our server joined in memory
 bench-flood: ## A SYN flood beside a normal client
 bench-idle: ## A hundred thousand silent connections
 bench-bodies: ## Ten thousand files and one of 2 GiB, each checked by its SHA-256, also under loss
 bench-stream: ## One bulk stream over a wire that loses, beside the kernel's own TCP
-bench-memory bench-flood bench-idle bench-bodies bench-stream:
+bench-dns bench-memory bench-flood bench-idle bench-bodies bench-stream:
 	@scripts/deps bench
 	@$(CARGO) build --quiet --release --locked --package tidegate-cli --package tidegate-bench
 	@$(RUN_AS_ROOT) target/release/tidegate-bench $(@:bench-%=%) $(BENCH)

@@ -1,13 +1,15 @@
 //! `tidegate-bench`: Tidegate against its peers and against itself, everything in one run on one machine.
 //!
 //! It prints ratios and writes results with the facts of the machine; it never asserts a time. One module a
-//! bench: [`web`] is the web server against nginx and h2o under kernel clients, [`memory`] the server under our
-//! own client with no kernel between them, [`dns_memory`] the name server likewise.
+//! bench: [`web`] is the web server against nginx and h2o under kernel clients, [`dns`] the name server against NSD,
+//! Knot and BIND; [`memory`] and [`dns_memory`] are the two under our own clients with no kernel between them.
 #![forbid(unsafe_code)]
 
+mod binary;
 mod bodies;
 mod client;
 mod device;
+mod dns;
 mod dns_memory;
 mod flood;
 mod idle;
@@ -15,9 +17,12 @@ mod load;
 mod machine;
 mod memory;
 mod plot;
+mod results;
 mod served;
 mod statistics;
 mod stream;
+mod syscalls;
+mod terms;
 mod web;
 mod wire;
 
@@ -37,6 +42,8 @@ struct Args {
 enum Bench {
     /// Tidegate, nginx and h2o serve the same files to the same client, in turns
     Web(web::Args),
+    /// Tidegate, NSD, Knot (with and without its XDP mode) and BIND serve the same zones to the same clients, in turns
+    Dns(dns::Args),
     /// Ten thousand files and a huge one, each checked by its SHA-256, over a good wire and a bad one
     Bodies(bodies::Args),
     /// Our client, on a device that it takes over, asks a server and says what it saw
@@ -57,6 +64,7 @@ fn main() -> ExitCode {
     let Args { bench } = Args::parse();
     let outcome = match bench {
         Bench::Web(args) => web::run(&args),
+        Bench::Dns(args) => dns::run(&args),
         Bench::Bodies(args) => bodies::run(&args),
         Bench::Client(args) => client::run(&args),
         Bench::Flood(args) => flood::run(&args),

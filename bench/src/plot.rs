@@ -32,10 +32,13 @@ const PANEL_WIDTH: f64 = 520.0;
 const PANEL_HEIGHT: f64 = 340.0;
 const MARGIN_LEFT: f64 = 64.0;
 const MARGIN_TOP: f64 = 84.0;
-const MARGIN_BOTTOM: f64 = 92.0;
+const MARGIN_BOTTOM: f64 = 128.0;
 const GAP: f64 = 40.0;
-/// Told apart also by those who see fewer colours (Okabe and Ito).
-const COLOURS: [&str; 6] = ["#0072b2", "#56b4e9", "#d55e00", "#e69f00", "#009e73", "#cc79a7"];
+/// Told apart also by those who see fewer colours (Okabe and Ito), but for the last two.
+const COLOURS: [&str; 10] = [
+    "#0072b2", "#56b4e9", "#d55e00", "#e69f00", "#009e73", "#cc79a7", "#000000", "#999999", "#f0e442",
+    "#8b4513",
+];
 
 impl Plot {
     /// The whole picture.
@@ -113,8 +116,8 @@ impl Panel {
     }
 
     fn draw_key(&self, svg: &mut String, left: f64, index: usize, name: &str) -> fmt::Result {
-        let x = left + (index % 4) as f64 * 132.0;
-        let y = MARGIN_TOP + PANEL_HEIGHT + 42.0 + (index / 4) as f64 * 18.0;
+        let x = left + (index % 3) as f64 * 176.0;
+        let y = MARGIN_TOP + PANEL_HEIGHT + 42.0 + (index / 3) as f64 * 18.0;
         let colour = COLOURS[index % COLOURS.len()];
         writeln!(svg, "<circle cx=\"{x}\" cy=\"{y}\" r=\"5\" fill=\"{colour}\"/>")?;
         text(svg, x + 10.0, y + 4.0, "", name)

@@ -30,7 +30,7 @@ pub(crate) fn start_at(
     address: SocketAddr,
     more: &[&str],
 ) -> anyhow::Result<Process> {
-    let mut command = Command::new(crate::web::tidegate_binary(tidegate)?);
+    let mut command = Command::new(crate::binary::tidegate_binary(tidegate)?);
     command.args(["web", "--dev", end.device(), "--mode", "memcopy", "--root"]).arg(root.path());
     command.args(["--listen", &address.to_string()]).args(more);
     let mut server = end.spawn(command)?;

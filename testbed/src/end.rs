@@ -89,6 +89,14 @@ impl End {
         self.thread_receiving()
     }
 
+    /// Keeps every thread of a program on this host's processor, also one that chose another for itself.
+    pub fn keep(&self, process: &Process) -> Result<(), TestbedError> {
+        let Some(cpu) = self.cpu else { return Ok(()) };
+        // A thread that ended since it was listed needs no place.
+        let alive = process.threads().into_iter().filter(|thread| cpu::time_of(*thread).is_ok());
+        Ok(alive.into_iter().try_for_each(|thread| cpu::pin(thread, cpu))?)
+    }
+
     /// Lets receive rounds gather frames: see [`napi::set_deferral`].
     pub fn defer_interrupts(&self, round_count: u32, flush: Duration) -> Result<(), TestbedError> {
         Ok(self.netns.run(|| napi::set_deferral(self.device(), round_count, flush.into()))??)

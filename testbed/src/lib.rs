@@ -29,6 +29,7 @@ mod capture;
 mod dns_peers;
 mod end;
 mod error;
+mod family;
 mod layout;
 mod meter;
 mod process;

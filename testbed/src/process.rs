@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 
 use tidegate_sys::cpu;
 
+use crate::family::family;
 use crate::{ScratchDir, TestbedError};
 
 /// A running program, killed when dropped. What it writes is kept, for the message of a test that fails.
 ///
-/// Its own children are not followed: run servers in the foreground and without a master process.
+/// Its descendants are counted but not killed with it: run servers in the foreground, and one that forks below
+/// `unshare --pid --fork --kill-child`.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
@@ -89,13 +91,17 @@ impl Process {
         self.end();
     }
 
-    /// The numbers of its threads.
-    pub fn threads(&self) -> Vec<u32> {
-        let entries = fs::read_dir(format!("/proc/{}/task", self.pid())).into_iter().flatten().flatten();
-        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    /// Its number and those of its descendants.
+    pub fn family(&self) -> Vec<u32> {
+        family(self.pid())
     }
 
-    /// How long its threads have run, those that have ended left out.
+    /// The numbers of its threads, and of its descendants'.
+    pub fn threads(&self) -> Vec<u32> {
+        self.family().into_iter().flat_map(threads_of).collect()
+    }
+
+    /// How long its threads and its descendants' have run, those that have ended left out.
     pub fn cpu_time(&self) -> Result<Duration, TestbedError> {
         let times = self.threads().into_iter().map(|thread| cpu::time_of(thread).map_err(TestbedError::from));
         times.sum()
@@ -103,10 +109,19 @@ impl Process {
 
     /// Memory that it holds resident, in bytes; 0 once it has ended.
     pub fn resident_bytes(&self) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-        kib.unwrap_or(0) << 10
+        kib_of(self.pid(), "status", "VmRSS:").unwrap_or(0) << 10
+    }
+
+    /// Memory that it and its descendants hold, what several share being divided among them: the sum of their
+    /// proportional set sizes, in bytes.
+    pub fn proportional_bytes(&self) -> u64 {
+        self.family().into_iter().filter_map(|pid| kib_of(pid, "smaps_rollup", "Pss:")).sum::<u64>() << 10
+    }
+
+    /// How long it and its descendants have run in user space. Good to some 10 ms.
+    pub fn user_time(&self) -> Result<Duration, TestbedError> {
+        let times = self.family().into_iter().map(|pid| cpu::user_time_of(pid).map_err(TestbedError::from));
+        times.sum()
     }
 
     pub(crate) fn overdue(&self, awaited: String, patience: Duration) -> TestbedError {
@@ -118,6 +133,18 @@ impl Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+fn threads_of(pid: u32) -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// A line of a file below `/proc/PID` that gives a size.
+fn kib_of(pid: u32, file: &str, label: &str) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/{file}")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(label))?;
+    line.split_whitespace().next()?.parse().ok()
 }
 
 impl Drop for Process {

@@ -15,6 +15,7 @@ use tidegate_testbed::{End, ScratchDir};
 
 use super::content::Body;
 use super::plan::Connection;
+use crate::syscalls::{SyscallCounter, under};
 
 /// The program that asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
@@ -65,12 +66,12 @@ pub(crate) struct Seen {
 }
 
 impl Load {
-    /// Asks for as long as the load says. Under `counter`, a command that runs another, if there is one.
+    /// Asks for as long as the load says, under `counter` if there is one.
     pub(crate) fn apply(
         &self,
         from: &End,
         scratch: &ScratchDir,
-        counter: Option<Command>,
+        counter: Option<&SyscallCounter>,
     ) -> anyhow::Result<Seen> {
         let asking = match self.client {
             ClientKind::Wrk => self.wrk(scratch)?,
@@ -151,12 +152,6 @@ request = function() return requests[math.random(#requests)] end
 ",
     );
     Ok(script)
-}
-
-fn under(counter: Option<Command>, inner: Command) -> Command {
-    let Some(mut outer) = counter else { return inner };
-    outer.arg(inner.get_program()).args(inner.get_args());
-    outer
 }
 
 fn parse_wrk(said: &str) -> Option<Seen> {

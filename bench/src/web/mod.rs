@@ -17,10 +17,9 @@ mod server;
 mod turn;
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::PathBuf;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::Context;
 use tidegate_testbed::{Layout, Testbed};
 
 use self::client::ClientKind;
@@ -30,7 +29,9 @@ use self::report::Report;
 use self::server::ServerKind;
 pub(crate) use self::server::nginx;
 use self::turn::{Sample, Turn};
+use crate::binary::tidegate_binary;
 use crate::machine::Machine;
+use crate::terms;
 
 /// Options of the bench. Without any it is the run that README quotes, and takes some 25 minutes.
 #[derive(Clone, Debug, clap::Args)]
@@ -106,29 +107,14 @@ fn measure(plan: &Plan, binaries: &server::Binaries, content: &Content) -> anyho
     Ok(samples)
 }
 
-/// Rounds without frames before the server's device asks for interrupts again, and how soon it looks again.
-const DEFERRAL: (u32, Duration) = (100, Duration::from_micros(100));
-
 /// Room for many connections that end at once, and interrupts deferred; the same for every server.
 fn prepare(bed: &Testbed, is_deferred: bool) -> anyhow::Result<()> {
     if is_deferred {
-        bed.server().defer_interrupts(DEFERRAL.0, DEFERRAL.1)?;
+        terms::defer_interrupts(bed)?;
     }
     bed.client().set_parameter("ipv4/ip_local_port_range", "1024 65535")?;
     bed.client().set_parameter("ipv4/tcp_tw_reuse", "1")?;
     bed.server().set_parameter("core/somaxconn", "16384")?;
     bed.server().set_parameter("ipv4/tcp_max_syn_backlog", "16384")?;
     Ok(())
-}
-
-/// The program to measure: `named`, or the one beside this program.
-pub(crate) fn tidegate_binary(named: Option<&Path>) -> anyhow::Result<PathBuf> {
-    if let Some(path) = named {
-        ensure!(path.is_file(), "{} is not there", path.display());
-        return Ok(path.to_owned());
-    }
-    match std::env::current_exe()?.parent() {
-        Some(directory) => Ok(directory.join("tidegate")),
-        None => bail!("this program is nowhere; name Tidegate's with --tidegate"),
-    }
 }

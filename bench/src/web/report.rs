@@ -1,10 +1,8 @@
 //! Medians of the turns: as a table for people, as JSON for programs, as a plot for README.
 
 use std::fmt::Write;
-use std::fs;
 use std::path::Path;
 
-use anyhow::Context;
 use serde::Serialize;
 
 use super::content::Body;
@@ -13,7 +11,9 @@ use super::server::ServerKind;
 use super::turn::Sample;
 use crate::machine::Machine;
 use crate::plot::{Panel, Plot, Series};
+use crate::results::{self, or_dash};
 use crate::statistics::median;
+use crate::terms::{self, FOREIGN_SHARE_MAX};
 
 /// The medians of one server in one cell.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -43,9 +43,6 @@ pub(crate) struct Report {
     medians: Vec<Median>,
     samples: Vec<Sample>,
 }
-
-/// Above this part of foreign time on the server's processor a figure is marked.
-const FOREIGN_SHARE_MAX: f64 = 0.05;
 
 impl Report {
     pub(crate) fn new(machine: Machine, plan: &Plan, samples: Vec<Sample>) -> Report {
@@ -84,9 +81,9 @@ impl Report {
              CPU 1.\n{}.",
             machine.line()
         );
+        text.push_str(terms::WORDS);
         text.push_str(
-            "Receive threads pinned beside their side; interrupts of the server's device deferred by 100 us \
-             (unless --no-defer): the same for every server.\nCPU: everything that ran on CPU 1; own: the server's threads and its receive thread.\n",
+            "CPU: everything that ran on CPU 1; own: the server's threads and its receive thread.\n",
         );
         if self.medians.iter().any(Median::is_disturbed) {
             text.push_str("(!) over 5 % of CPU 1 went to others: this machine was not quiet.\n");
@@ -96,14 +93,7 @@ impl Report {
 
     /// Writes `web.json`, `web.md` and `web.svg` into `directory`.
     pub(crate) fn write(&self, directory: &Path) -> anyhow::Result<()> {
-        fs::create_dir_all(directory).with_context(|| format!("create {}", directory.display()))?;
-        let put = |name: &str, text: String| {
-            let path = directory.join(name);
-            fs::write(&path, text).with_context(|| format!("write {}", path.display()))
-        };
-        put("web.json", serde_json::to_string_pretty(self)? + "\n")?;
-        put("web.md", self.table())?;
-        put("web.svg", self.plot().svg())
+        results::write(directory, "web", self, self.table(), &self.plot())
     }
 
     fn plot(&self) -> Plot {
@@ -183,9 +173,6 @@ impl Median {
     }
 
     fn row(&self) -> String {
-        let or_dash = |value: Option<f64>, digits: usize| {
-            value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
-        };
         let cpu = format!("{}{:.2}", if self.is_disturbed() { "(!) " } else { "" }, self.cpu_us_per_request);
         format!(
             "| {:7} | {:17} | {cpu:>14} | {:14.2} | {:>16} | {:10.0} | {:>8} | {:>8} | {:>16} | {:6} |\n",

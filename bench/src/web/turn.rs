@@ -1,18 +1,18 @@
 //! One turn: a server starts, fills every cell, and ends.
 
-use std::fs;
 use std::net::SocketAddr;
-use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Context;
 use serde::Serialize;
-use tidegate_testbed::{CpuMeter, Process, ScratchDir, Testbed};
+use tidegate_testbed::{Process, ScratchDir, Testbed};
 
 use super::client::{Load, verify};
 use super::content::Content;
 use super::plan::{Cell, Cut, Plan};
 use super::server::{Binaries, ServerKind};
+use crate::syscalls::SyscallCounter;
+use crate::terms::{self, ServerMeter};
 
 const PORT: u16 = 80;
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -72,16 +72,14 @@ impl Turn<'_> {
             self.binaries.command(self.server, self.content.root(), end, self.address(), scratch)?;
         let mut process = end.spawn(command)?;
         self.bed.await_service(&mut process, self.address(), PATIENCE)?;
-        // Loading XDP may have made new receive threads.
-        self.bed.server().settle()?;
-        self.bed.client().settle()?;
+        terms::settle(self.bed, &process)?;
         Ok(process)
     }
 
     fn fill(&self, cell: Cell, process: &Process, scratch: &ScratchDir) -> anyhow::Result<Sample> {
         verify(self.bed.client(), self.address(), cell.body, |path| self.content.file(path))?;
         let load = self.load(cell, self.plan.seconds);
-        let meter = self.meter(process)?;
+        let meter = ServerMeter::start(self.bed.server(), process)?;
         let seen = load.apply(self.bed.client(), scratch, None)?;
         let spent = meter.stop()?;
         let request_count = seen.request_count.max(1) as f64;
@@ -91,9 +89,9 @@ impl Turn<'_> {
             server: self.server,
             run: self.run,
             requests_per_s: seen.requests_per_s,
-            cpu_us_per_request: a_request(spent.busy),
-            threads_us_per_request: a_request(spent.threads),
-            busy_share: spent.busy.as_secs_f64() / spent.elapsed.as_secs_f64(),
+            cpu_us_per_request: a_request(spent.cpu.busy),
+            threads_us_per_request: a_request(spent.cpu.threads),
+            busy_share: spent.busy_share(),
             p50_us: seen.p50_us,
             p99_us: seen.p99_us,
             syscalls_per_request: self.syscalls_per_request(cell, process, scratch)?,
@@ -113,12 +111,6 @@ impl Turn<'_> {
         }
     }
 
-    fn meter(&self, process: &Process) -> anyhow::Result<CpuMeter> {
-        let end = self.bed.server();
-        let threads = [process.threads(), end.receive_threads()?].concat();
-        Ok(CpuMeter::start(end.cpu().context("the server is pinned to no processor")?, &threads)?)
-    }
-
     /// Counted in a pass of its own, in the first turn only, since counting costs.
     fn syscalls_per_request(
         &self,
@@ -129,31 +121,8 @@ impl Turn<'_> {
         if self.run > 0 {
             return Ok(None);
         }
-        let counted = scratch.join("syscalls");
-        let mut counter = Command::new("perf");
-        counter.args(["stat", "--event", "raw_syscalls:sys_enter", "--field-separator", ","]);
-        counter.args(["--pid", &process.pid().to_string(), "--output"]).arg(&counted).arg("--");
-        let seen = self.load(cell, 1).apply(self.bed.client(), scratch, Some(counter))?;
-        let count = parse_count(&fs::read_to_string(&counted).context("read what perf counted")?);
-        Ok(count.map(|count| count as f64 / seen.request_count.max(1) as f64))
-    }
-}
-
-/// perf-stat(1), CSV: `COUNT,unit,EVENT,...`; absent where the kernel has no such event.
-fn parse_count(csv: &str) -> Option<u64> {
-    csv.lines().find(|line| line.contains("sys_enter"))?.split(',').next()?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::parse_count;
-
-    #[test]
-    fn what_perf_counts() {
-        assert_eq!(
-            parse_count("# started\n\n774340,,raw_syscalls:sys_enter,1010660952,100.00,,\n"),
-            Some(774_340)
-        );
-        assert_eq!(parse_count("<not supported>,,raw_syscalls:sys_enter,0,100.00,,\n"), None);
+        let counter = SyscallCounter::of(process, scratch);
+        let seen = self.load(cell, 1).apply(self.bed.client(), scratch, Some(&counter))?;
+        Ok(counter.count()?.map(|count| count as f64 / seen.request_count.max(1) as f64))
     }
 }

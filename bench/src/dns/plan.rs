@@ -1,0 +1,126 @@
+//! What is measured: which servers, which zones, which loads, how often and how long.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use serde::{Serialize, Serializer};
+
+use super::Args;
+use super::generate::NameCount;
+use super::server::ServerKind;
+use super::zone::Zone;
+
+/// Shares of what a server bears that it is offered in the open loop, in percent: two below and one above.
+pub(crate) const SHARES: [u32; 3] = [HALF, NEARLY_ALL, TOO_MUCH];
+/// A server with room to spare.
+pub(crate) const HALF: u32 = 50;
+/// Where processor time an answer is compared: busy, but not over.
+pub(crate) const NEARLY_ALL: u32 = 90;
+/// Overload.
+pub(crate) const TOO_MUCH: u32 = 150;
+
+/// Questions a second in the load that latencies are taken from: every server bears it.
+pub(crate) const PACED_PER_S: u32 = 20_000;
+
+/// A server, and for Tidegate perhaps a batch size that is not its own choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(crate) struct Contender {
+    pub(crate) server: ServerKind,
+    pub(crate) batch: Option<u16>,
+}
+
+impl fmt::Display for Contender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.batch {
+            None => f.pad(self.server.name()),
+            Some(batch) => f.pad(&format!("{} batch {batch}", self.server.name())),
+        }
+    }
+}
+
+/// How questions are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Load {
+    /// A new question for each answer.
+    Closed,
+    /// The same, at most [`PACED_PER_S`].
+    Paced,
+    /// At a share of what the server bears, in percent, whatever comes back.
+    Open(u32),
+}
+
+impl Serialize for Load {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Load::Closed => serializer.serialize_str("closed"),
+            Load::Paced => serializer.serialize_str("paced"),
+            Load::Open(share) => serializer.serialize_str(&format!("open {share} %")),
+        }
+    }
+}
+
+/// The whole run.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) servers: Vec<ServerKind>,
+    pub(crate) names: Vec<NameCount>,
+    pub(crate) batches: Vec<u16>,
+    pub(crate) rounds: u32,
+    pub(crate) seconds: u32,
+    /// The interrupts of the server's device are deferred.
+    pub(crate) is_deferred: bool,
+    pub(crate) out: PathBuf,
+}
+
+const NAMES: &[NameCount] = &[NameCount(1), NameCount(10_000), NameCount(1_000_000)];
+const QUICK_NAMES: &[NameCount] = &[NameCount(10_000)];
+const QUICK_SERVERS: &[ServerKind] = &[ServerKind::Nsd, ServerKind::KnotXdp, ServerKind::WireMemcopy];
+const BATCHES: &[u16] = &[1, 2, 4, 8, 16, 32, 64];
+
+impl Plan {
+    pub(crate) fn new(args: &Args) -> Plan {
+        let quick = args.quick;
+        let batches = or_else(&args.batches, if quick || args.no_batches { &[] } else { BATCHES });
+        Plan {
+            servers: or_else(&args.servers, if quick { QUICK_SERVERS } else { ServerKind::value_variants() }),
+            names: or_else(&args.names, if quick { QUICK_NAMES } else { NAMES }),
+            batches,
+            rounds: args.rounds.unwrap_or(if quick { 1 } else { 5 }),
+            seconds: args.seconds,
+            is_deferred: !args.no_defer,
+            out: args
+                .out
+                .clone()
+                .unwrap_or_else(|| if quick { "target/bench" } else { "bench/results" }.into()),
+        }
+    }
+
+    /// Who serves the zone at `index`: every server, and where batch sizes are compared, Tidegate with each.
+    pub(crate) fn contenders(&self, index: usize, zones: &[Zone]) -> Vec<Contender> {
+        let plain = self.servers.iter().map(|&server| Contender { server, batch: None });
+        let batched = self.batches.iter().filter(|_| index == batch_zone(zones)).filter_map(|&batch| {
+            self.batched_server().map(|server| Contender { server, batch: Some(batch) })
+        });
+        plain.chain(batched).collect()
+    }
+
+    /// Whose batch sizes are compared: the first of Tidegate's.
+    pub(crate) fn batched_server(&self) -> Option<ServerKind> {
+        let ours = || self.servers.iter().copied().filter(|server| server.is_tidegate());
+        ours().find(|&server| server == ServerKind::WireMemcopy).or_else(|| ours().next())
+    }
+}
+
+/// The zone that batch sizes are compared on: the one nearest to 10 k names, for that fits into caches and yet is
+/// a zone.
+fn batch_zone(zones: &[Zone]) -> usize {
+    const TYPICAL: f64 = 10_000.0;
+    let distance = |zone: &Zone| (f64::from(zone.name_count().max(1)) / TYPICAL).log10().abs();
+    let nearest = zones.iter().enumerate().min_by(|(_, a), (_, b)| distance(a).total_cmp(&distance(b)));
+    nearest.map_or(0, |(index, _)| index)
+}
+
+fn or_else<T: Clone>(chosen: &[T], default: &[T]) -> Vec<T> {
+    if chosen.is_empty() { default } else { chosen }.to_vec()
+}
