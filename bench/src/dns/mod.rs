@@ -123,6 +123,13 @@ fn measure(plan: &Plan, programs: &Programs, zones: &[Zone]) -> anyhow::Result<(
     for round in 0..plan.rounds {
         for (index, zone) in zones.iter().enumerate() {
             for contender in plan.contenders(index, zones) {
+                writeln!(
+                    io::stderr(),
+                    "round {} of {}, {}: {contender}",
+                    round + 1,
+                    plan.rounds,
+                    zone.label()
+                )?;
                 let turn = Turn { plan, programs, zone, zone_index: index, bed: &bed, round, contender };
                 turn.take(&mut samples, &mut saturations)
                     .with_context(|| format!("round {round}, {}, {contender}", zone.label()))?;

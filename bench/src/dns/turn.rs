@@ -10,7 +10,7 @@ use super::Saturations;
 use super::client::{Asking, Seen};
 use super::plan::{Contender, Load, NEARLY_ALL, PACED_PER_S, Plan, SHARES, TOO_MUCH};
 use super::saturation::{Saturation, search};
-use super::server::Programs;
+use super::server::{Programs, ServerKind};
 use super::verify::{await_zone, verify};
 use super::zone::Zone;
 use crate::syscalls::SyscallCounter;
@@ -70,7 +70,15 @@ impl Turn<'_> {
         let scratch = ScratchDir::new()?;
         let process = self.start(&scratch)?;
         self.ask_everything(&process, &scratch, samples, saturations).with_context(|| process.said())?;
-        process.terminate(PATIENCE)?;
+        self.end(process)
+    }
+
+    /// Knot would leave its XDP program behind if it were killed; NSD's namespace takes no other end.
+    fn end(&self, process: Process) -> anyhow::Result<()> {
+        match self.contender.server {
+            ServerKind::Nsd => process.kill(),
+            _ => drop(process.terminate(PATIENCE)?),
+        }
         Ok(())
     }
 

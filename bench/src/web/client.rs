@@ -18,7 +18,7 @@ use super::plan::Connection;
 use crate::syscalls::{SyscallCounter, under};
 
 /// The program that asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ClientKind {
     /// wrk, one thread.
@@ -36,6 +36,24 @@ impl ClientKind {
             ClientKind::H2load => "h2load",
             ClientKind::Packet => "tidegate-bench",
         }
+    }
+
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            ClientKind::Wrk => "wrk",
+            ClientKind::H2load => "h2load",
+            ClientKind::Packet => "our own client",
+        }
+    }
+
+    /// Its name, its path and the flag that makes it tell its version; our own has ours.
+    pub(crate) fn version(self) -> Option<(&'static str, &'static Path, &'static str)> {
+        let flag = match self {
+            ClientKind::Wrk => "-v",
+            ClientKind::H2load => "--version",
+            ClientKind::Packet => return None,
+        };
+        Some((self.program(), Path::new(self.program()), flag))
     }
 }
 

@@ -61,6 +61,8 @@ impl Connection {
 pub(crate) struct Cell {
     /// Who cuts.
     pub(crate) cut: Cut,
+    /// Who asks.
+    pub(crate) client: ClientKind,
     /// How requests share connections.
     pub(crate) connection: Connection,
     /// What is asked for.
@@ -75,15 +77,17 @@ pub(crate) struct Plan {
     pub(crate) runs: u32,
     pub(crate) seconds: u32,
     pub(crate) concurrency: u32,
-    pub(crate) client: ClientKind,
+    pub(crate) clients: Vec<ClientKind>,
     /// The interrupts of the server's device are deferred.
     pub(crate) is_deferred: bool,
     pub(crate) out: PathBuf,
     cells: Vec<Cell>,
 }
 
-/// Below this no server fills a frame of 64 KiB, and virtual TSO changes nothing.
-const VIRTUAL_TSO_BYTES_MIN: u64 = 16 << 10;
+/// From here on servers fill frames of 64 KiB; below, virtual TSO changes little.
+const VIRTUAL_TSO_BYTES_MIN: u64 = 64 << 10;
+/// Up to here wrk may be at its end before the server is.
+const PACKET_BYTES_MAX: u64 = 4 << 10;
 
 impl Plan {
     pub(crate) fn new(args: &Args) -> Plan {
@@ -91,19 +95,27 @@ impl Plan {
         let bodies = or_else(&args.sizes, if quick { Body::QUICK } else { Body::ALL });
         let connections = or_else(&args.connections, Connection::value_variants());
         let cuts = or_else(&args.segmentation, if quick { &[Cut::Wire] } else { Cut::value_variants() });
-        let cell = |cut, connection, body| Cell { cut, connection, body };
-        let rows =
-            |cut| connections.iter().flat_map(move |&of| bodies.iter().map(move |&body| cell(cut, of, body)));
-        let asked_for = !args.segmentation.is_empty();
-        let cells = cuts.iter().flat_map(|&cut| rows(cut)).filter(|cell| asked_for || cell.is_telling());
+        let clients = match args.client {
+            Some(client) => vec![client],
+            None if quick => vec![ClientKind::Wrk],
+            None => vec![ClientKind::Wrk, ClientKind::Packet],
+        };
+        let mut cells = Vec::new();
+        for (&cut, &client, &connection) in product(cuts, &clients, connections) {
+            cells.extend(bodies.iter().map(|&body| Cell { cut, client, connection, body }));
+        }
+        let (cut_asked_for, client_asked_for) = (!args.segmentation.is_empty(), args.client.is_some());
+        cells.retain(|cell| {
+            (cut_asked_for || cell.cut_is_telling()) && (client_asked_for || cell.client_is_telling())
+        });
         Plan {
             servers: or_else(&args.servers, ServerKind::value_variants()).to_vec(),
-            cells: cells.collect(),
+            cells,
             cuts: cuts.to_vec(),
             runs: args.runs.unwrap_or(if quick { 1 } else { 5 }),
-            seconds: args.seconds.unwrap_or(if quick { 1 } else { 2 }),
+            seconds: args.seconds,
             concurrency: args.concurrency,
-            client: args.client,
+            clients,
             is_deferred: !args.no_defer,
             out: args
                 .out
@@ -127,11 +139,25 @@ impl Plan {
 }
 
 impl Cell {
-    /// Whether it says something that no other says: all do with frames cut as on a wire.
-    fn is_telling(&self) -> bool {
-        let large = matches!(self.body, Body::Bytes(size) if size >= VIRTUAL_TSO_BYTES_MIN);
-        self.cut == Cut::Wire || (large && self.connection == Connection::KeepAlive)
+    /// Whether who cuts makes a difference: with virtual TSO only for what is large.
+    fn cut_is_telling(&self) -> bool {
+        let is_large = match self.body {
+            Body::Bytes(size) => size >= VIRTUAL_TSO_BYTES_MIN,
+            Body::Mix => true,
+        };
+        self.cut == Cut::Wire || (is_large && self.connection == Connection::KeepAlive)
     }
+
+    /// Whether who asks makes a difference: our own client only where a kernel's is at its end.
+    fn client_is_telling(&self) -> bool {
+        let is_small = matches!(self.body, Body::Bytes(size) if size <= PACKET_BYTES_MAX);
+        self.client != ClientKind::Packet || (is_small && self.cut == Cut::Wire)
+    }
+}
+
+/// Each of `a` with each of `b` and each of `c`.
+fn product<'a, A, B, C>(a: &'a [A], b: &'a [B], c: &'a [C]) -> impl Iterator<Item = (&'a A, &'a B, &'a C)> {
+    a.iter().flat_map(move |a| b.iter().flat_map(move |b| c.iter().map(move |c| (a, b, c))))
 }
 
 fn or_else<'a, T>(chosen: &'a [T], default: &'a [T]) -> &'a [T] {

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::client::ClientKind;
+use super::clients;
 use super::content::Body;
 use super::plan::{Cell, Connection, Cut, Plan};
 use super::server::ServerKind;
@@ -18,10 +20,10 @@ use crate::terms::{self, FOREIGN_SHARE_MAX};
 /// The medians of one server in one cell.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Median {
-    cell: Cell,
-    server: ServerKind,
-    requests_per_s: f64,
-    cpu_us_per_request: f64,
+    pub(super) cell: Cell,
+    pub(super) server: ServerKind,
+    pub(super) requests_per_s: f64,
+    pub(super) cpu_us_per_request: f64,
     threads_us_per_request: f64,
     busy_share: f64,
     p50_us: Option<f64>,
@@ -36,7 +38,6 @@ pub(crate) struct Median {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Report {
     machine: Machine,
-    client: &'static str,
     runs: u32,
     seconds: u32,
     concurrency: u32,
@@ -57,8 +58,8 @@ impl Report {
             }
             medians.extend(row);
         }
-        let Plan { runs, seconds, concurrency, client, .. } = *plan;
-        Report { machine, client: client.program(), runs, seconds, concurrency, medians, samples }
+        let Plan { runs, seconds, concurrency, .. } = *plan;
+        Report { machine, runs, seconds, concurrency, medians, samples }
     }
 
     /// A Markdown table, which reads as well on a terminal.
@@ -66,19 +67,19 @@ impl Report {
         let mut text = String::new();
         let mut above = None;
         for median in &self.medians {
-            let group = (median.cell.cut, median.cell.connection);
+            let group = (median.cell.cut, median.cell.client, median.cell.connection);
             if above != Some(group) {
-                text.push_str(&heading(group.0, group.1));
+                text.push_str(&heading(median.cell));
                 above = Some(group);
             }
             text.push_str(&median.row());
         }
-        let Report { client, runs, seconds, concurrency, machine, .. } = self;
+        text.push_str(&clients::cross_check(&self.medians));
+        let Report { runs, seconds, concurrency, machine, .. } = self;
         // Writing to a String cannot fail.
         let _ = writeln!(
             text,
-            "\nMedians of {runs} turns of {seconds} s, {client} with {concurrency} connections on CPU 0, server on \
-             CPU 1.\n{}.",
+            "\nMedians of {runs} turns of {seconds} s, {concurrency} connections, client on CPU 0, server on CPU 1.\n{}.",
             machine.line()
         );
         text.push_str(terms::WORDS);
@@ -109,8 +110,9 @@ impl Report {
     fn panel(&self, cut: Cut, connection: Connection) -> Option<Panel> {
         let here = || {
             self.medians.iter().filter(move |median| {
-                let sized = matches!(median.cell.body, Body::Bytes(_));
-                sized && median.cell.cut == cut && median.cell.connection == connection
+                let Cell { client, body, .. } = median.cell;
+                let is_drawn = matches!(body, Body::Bytes(_)) && client != ClientKind::Packet;
+                is_drawn && median.cell.cut == cut && median.cell.connection == connection
             })
         };
         let mut bodies: Vec<Body> = here().map(|median| median.cell.body).collect();
@@ -134,13 +136,14 @@ impl Report {
     }
 }
 
-fn heading(cut: Cut, connection: Connection) -> String {
+fn heading(Cell { cut, client, connection, .. }: Cell) -> String {
     format!(
-        "\n{}, {}\n\n\
+        "\n{}, {}, {}\n\n\
          | body    | server            | CPU us/request | own us/request | best peer / this | requests/s |   p50 us |   p99 us | syscalls/request | errors |\n\
          |---------|-------------------|---------------:|---------------:|-----------------:|-----------:|---------:|---------:|-----------------:|-------:|\n",
         connection.words(),
-        cut.words()
+        cut.words(),
+        client.words()
     )
 }
 

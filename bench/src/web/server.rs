@@ -65,12 +65,13 @@ impl Binaries {
     }
 
     /// Each program, its path and the flag that makes it tell its version.
-    pub(crate) fn versions(&self, servers: &[ServerKind], client: ClientKind) -> Vec<(&str, &Path, &str)> {
+    pub(crate) fn versions(
+        &self,
+        servers: &[ServerKind],
+        clients: &[ClientKind],
+    ) -> Vec<(&str, &Path, &str)> {
         let mut programs: Vec<(&str, &Path, &str)> =
-            vec![(client.program(), Path::new(client.program()), "-v")];
-        if client == ClientKind::H2load {
-            programs[0].2 = "--version";
-        }
+            clients.iter().filter_map(|client| client.version()).collect();
         for server in servers {
             programs.push(match server {
                 ServerKind::PreCopy | ServerKind::MemCopy => ("tidegate", &self.tidegate, "--version"),

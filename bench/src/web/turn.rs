@@ -102,7 +102,7 @@ impl Turn<'_> {
 
     fn load(&self, cell: Cell, seconds: u32) -> Load {
         Load {
-            client: self.plan.client,
+            client: cell.client,
             server: self.address(),
             body: cell.body,
             connection: cell.connection,
