@@ -17,7 +17,7 @@ const OUTSTANDING_COUNT: u32 = 256;
 const KXDPGUN_BATCH: u32 = 16;
 
 /// How long the client's device may stay taken by a client that has ended.
-const BUSY_PATIENCE: Duration = Duration::from_secs(2);
+const BUSY_PATIENCE: Duration = Duration::from_secs(20);
 
 /// What a client is told.
 #[derive(Clone, Copy, Debug)]

@@ -41,7 +41,7 @@ use crate::binary::tidegate_binary;
 use crate::machine::Machine;
 use crate::terms;
 
-/// Options of the bench. Without any it is the run that README quotes, and takes some 30 minutes.
+/// Options of the bench. Without any it is the run that README quotes, and takes some 50 minutes.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Args {
     /// Two minutes' look: 10 k names, one round, written below target/
