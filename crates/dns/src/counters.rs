@@ -175,15 +175,32 @@ impl DnsTally {
     /// Counts a query that was read.
     #[inline]
     pub fn on_query(&self, transport: Transport, query: &Query<'_>) {
-        self.transports.count(transport as usize);
-        self.opcodes.count(usize::from(query.opcode().0));
-        self.rtypes.count(usize::from(query.question.rtype.0));
-        if let Some(edns) = &query.edns {
-            self.scalars.edns_count.add(1);
-            self.scalars.dnssec_ok_count.add(u64::from(edns.dnssec_ok));
-        }
+        self.on_question(
+            transport,
+            query.opcode(),
+            query.question.rtype,
+            query.edns.map(|edns| edns.dnssec_ok),
+        );
         if query.tsig_at.is_some() {
             self.scalars.tsig_count.add(1);
+        }
+    }
+
+    /// Counts an ordinary query that was read only as far as its answer depends on it; with EDNS, whether it wants
+    /// DNSSEC records.
+    #[inline]
+    pub fn on_plain_query(&self, transport: Transport, rtype: Rtype, dnssec_ok: Option<bool>) {
+        self.on_question(transport, Opcode::QUERY, rtype, dnssec_ok);
+    }
+
+    #[inline]
+    fn on_question(&self, transport: Transport, opcode: Opcode, rtype: Rtype, dnssec_ok: Option<bool>) {
+        self.transports.count(transport as usize);
+        self.opcodes.count(usize::from(opcode.0));
+        self.rtypes.count(usize::from(rtype.0));
+        if let Some(dnssec_ok) = dnssec_ok {
+            self.scalars.edns_count.add(1);
+            self.scalars.dnssec_ok_count.add(u64::from(dnssec_ok));
         }
     }
 

@@ -11,6 +11,7 @@
 //!
 //! Not here: what the answer is ([`Source`]), and TCP.
 
+mod account;
 mod compose;
 mod glance;
 mod ready_frames;
@@ -18,12 +19,16 @@ mod ready_frames;
 mod tests;
 pub mod zones;
 
+use crate::counters::DnsTally;
+use crate::rrl::RateLimiter;
 use crate::store::{Key, NAME_WORD_COUNT_MAX, NameWords, Ready, Sections, Store, StoreCounters, StoreSize};
+use account::Account;
 use compose::Opts;
 use glance::Glance;
 pub use glance::KeyForm;
 use ready_frames::ReadyFrames;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use tidegate_base::{DropReason, Instant, Sum};
 use tidegate_packet::Pool;
 use tidegate_stack::{BURST_LEN_MAX, Datagram, Reply};
@@ -134,6 +139,7 @@ pub struct Responder<S> {
     config: UdpConfig,
     opts: Opts,
     frames: ReadyFrames,
+    account: Account,
     seats: Box<[Seat; BURST_LEN_MAX]>,
     scratch: Box<[u8; MESSAGE_LEN_MAX]>,
     counters: UdpCounters,
@@ -148,12 +154,23 @@ impl<S: Source> Responder<S> {
             config,
             opts: Opts::new(config.size_max),
             frames: ReadyFrames::default(),
+            account: Account::default(),
             seats: Box::new(
                 [const { Seat { glance: None, words: [0; NAME_WORD_COUNT_MAX] } }; BURST_LEN_MAX],
             ),
             scratch: Box::new([0; MESSAGE_LEN_MAX]),
             counters: UdpCounters::default(),
         }
+    }
+
+    /// Limits how many answers of a kind go to a client from now on, or no more.
+    pub fn set_limiter(&mut self, limiter: Option<RateLimiter>) {
+        self.account.limiter = limiter;
+    }
+
+    /// Counts answers in `tally` from now on, and the queries that the source does not see.
+    pub fn set_tally(&mut self, tally: Arc<DnsTally>) {
+        self.account.tally = Some(tally);
     }
 
     /// Where answers come from.
@@ -173,12 +190,13 @@ impl<S: Source> Responder<S> {
 
     /// Gives each datagram of `burst` its reply.
     pub fn on_datagrams(&mut self, now: Instant, burst: &mut [Datagram], pool: &mut Pool) {
-        let _ = now;
         self.forget_if_changed(pool);
         for chunk in burst.chunks_mut(BURST_LEN_MAX) {
             self.read(chunk);
             for (at, datagram) in chunk.iter_mut().enumerate() {
-                datagram.reply = self.reply(at, datagram, pool);
+                let reply = self.reply(at, datagram, pool);
+                let glance = self.seats.get(at).and_then(|seat| seat.glance.as_ref());
+                datagram.reply = self.account.pass(now, datagram, glance, reply, pool);
             }
         }
     }
@@ -228,7 +246,10 @@ impl<S: Source> Responder<S> {
                 compose::by_ready_frame(datagram, glance, &ready, &self.opts, size_max, frames, pool)
             }
         };
-        self.counters.ready_count += u64::from(composed.is_some());
+        if composed.is_some() {
+            self.counters.ready_count += 1;
+            self.account.on_ready(datagram, glance);
+        }
         composed.unwrap_or_else(|| self.reply_by_source(datagram))
     }
 
@@ -244,7 +265,10 @@ impl<S: Source> Responder<S> {
             self.counters.kept_count += u64::from(is_lasting);
             compose::in_place(datagram, glance, &ready, &self.opts, size_max)
         });
-        self.counters.found_count += u64::from(composed.is_some());
+        if composed.is_some() {
+            self.counters.found_count += 1;
+            self.account.on_ready(datagram, glance);
+        }
         composed.unwrap_or_else(|| self.reply_by_source(datagram))
     }
 

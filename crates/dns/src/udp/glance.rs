@@ -125,7 +125,7 @@ fn check_header(header: &[u8; HEADER_LEN]) -> Option<()> {
 
 /// Where the name that follows the header ends, if it is one without pointers.
 #[inline]
-fn name_end(message: &[u8]) -> Option<usize> {
+pub(super) fn name_end(message: &[u8]) -> Option<usize> {
     let mut at = HEADER_LEN;
     loop {
         let len = *message.get(at)?;

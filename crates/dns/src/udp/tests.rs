@@ -3,6 +3,7 @@ use super::*;
 use crate::answer::{Policy, answer};
 use crate::message::{Opt, Query, Refusal, Writer};
 use crate::name::{Name, NameBuf};
+use crate::rrl::RateLimits;
 use crate::zone::{Catalog, file};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -316,6 +317,54 @@ fn changed_zones_are_answered_from_the_next_burst_on() {
     let answers = net.ask(&[asked.clone(), kept.clone()]);
     assert_eq!(answers, [net.engine(&asked), net.engine(&kept)]);
     assert_eq!(answers[1][7], 3, "the new address is there");
+}
+
+/// Eight answers a second of each kind.
+fn limits(slip: u32) -> RateLimits {
+    RateLimits {
+        per_second: [8; 5],
+        all_per_second: 0,
+        slip,
+        ipv4_prefix_len: 24,
+        ipv6_prefix_len: 56,
+        exempt: Vec::new(),
+        bucket_count: 64,
+    }
+}
+
+#[test]
+fn beyond_the_rate_answers_are_cut_to_nothing_or_left_out_in_every_mode() {
+    for mode in [Mode::InPlace, Mode::MemCopy, Mode::PreCopy] {
+        let mut net = Net::new(mode, KeyForm::Wire);
+        let limits = limits(2);
+        let responder = &mut net.stack.service_mut().0;
+        responder.set_limiter(Some(RateLimiter::new(&limits, 1)));
+        let tally = Arc::new(DnsTally::default());
+        responder.set_tally(Arc::clone(&tally));
+        let asked: Vec<_> = (0..32).map(|id| query(id, "web.example", 1, EDNS[1])).collect();
+        let answers = net.ask(&asked);
+        let (cut, whole): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer[2] & 2 != 0);
+        assert_eq!(whole.len(), 8, "{mode:?}");
+        assert_eq!(cut.len(), 12, "every second of the other 24");
+        assert!(whole.iter().zip(&asked).all(|(answer, query)| **answer == net.engine(query)));
+        assert!(cut.iter().all(|answer| answer.len() == 29 && answer[6..12] == [0; 6]));
+        let counted = tally.read();
+        assert_eq!((counted.query_count(), counted.response_count()), (32, 20));
+        assert_eq!(counted.scalars.rate_dropped_count, 12);
+        net.stack.service_mut().0.frames.release(&mut net.end.pool);
+        assert_eq!(net.end.pool.free_count(), 256);
+    }
+}
+
+#[test]
+fn random_names_of_one_zone_share_a_limit() {
+    let mut net = Net::new(Mode::InPlace, KeyForm::Wire);
+    let limits = limits(0);
+    net.stack.service_mut().0.set_limiter(Some(RateLimiter::new(&limits, 1)));
+    let asked: Vec<_> = (0..32).map(|id| query(id, &format!("n{id}.example"), 1, None)).collect();
+    assert_eq!(net.ask(&asked).len(), 8, "NXDOMAIN");
+    let asked: Vec<_> = (0..32).map(|id| query(id, &format!("n{id}.far.example"), 1, None)).collect();
+    assert_eq!(net.ask(&asked).len(), 8, "referrals at one cut");
 }
 
 proptest::proptest! {
