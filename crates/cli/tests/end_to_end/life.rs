@@ -101,12 +101,12 @@ fn a_reload_takes_a_right_configuration_and_refuses_a_broken_one() {
 
     configure("[web]\nrot = 1\n");
     service.signal("HUP");
-    await_log(&service, "the old configuration stays");
+    service.await_log("the old configuration stays");
     assert!(page().contains("in and out"));
 
     configure(&format!("{root}[web.content]\nindex = \"start.html\"\n"));
     service.signal("HUP");
-    await_log(&service, "reloaded: ");
+    service.await_log("reloaded: ");
     let start = Instant::now();
     while page() != "the other page" {
         assert!(start.elapsed() < Duration::from_secs(15), "still the old page");
@@ -116,12 +116,27 @@ fn a_reload_takes_a_right_configuration_and_refuses_a_broken_one() {
     let _ = std::fs::remove_file(&file);
 }
 
-fn await_log(service: &Service, text: &str) {
+#[test]
+fn changed_header_rules_are_sent_after_a_reload() {
+    let (machine, site) = (lone_machine(), Site::new());
+    let file = tempfile("toml");
+    let configure = |value: &str| {
+        let rule = format!("[[web.headers]]\nfiles = \"*.html\"\nset = {{ X-Tide = \"{value}\" }}\n");
+        std::fs::write(&file, format!("[web]\nroot = \"{}\"\n{rule}", site.root())).expect("written");
+    };
+    configure("ebb");
+    let service = Service::start(&machine, &["--config", file.to_str().expect("a path in ASCII")]);
+    let page = || run(&machine, "curl", &["-sSif", "--max-time", "5", "http://10.77.0.2/"]);
+    assert!(page().contains("X-Tide: ebb"));
+    configure("flood");
+    service.signal("HUP");
     let start = Instant::now();
-    while !service.log().contains(text) {
-        assert!(start.elapsed() < Duration::from_secs(5), "{}", service.log());
-        std::thread::sleep(Duration::from_millis(10));
+    while !page().contains("X-Tide: flood") {
+        assert!(start.elapsed() < Duration::from_secs(15), "still the old rule: {}", service.log());
+        std::thread::sleep(Duration::from_millis(50));
     }
+    assert!(service.terminate().success());
+    let _ = std::fs::remove_file(&file);
 }
 
 #[test]

@@ -6,10 +6,14 @@
 mod client;
 mod clients;
 mod device;
+mod dns;
+mod dns_reload;
 mod embedded;
 mod life;
 mod loss;
 mod mistakes;
 mod scene;
+mod serve;
 mod service;
 mod site;
+mod zone;

@@ -1,4 +1,4 @@
-//! A running `tidegate web`.
+//! A running `tidegate web`, `dns` or `serve`.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -21,9 +21,14 @@ pub(crate) struct Service {
 impl Service {
     /// Starts `tidegate web ARGS` in `netns` and waits until it serves.
     pub(crate) fn start(netns: &Netns, args: &[&str]) -> Self {
+        Self::run(netns, "web", args)
+    }
+
+    /// The same with another of the commands that serve.
+    pub(crate) fn run(netns: &Netns, command_name: &str, args: &[&str]) -> Self {
         let log = tempfile("log");
         let mut command = Command::new(TIDEGATE);
-        command.arg("web").args(args).stdin(Stdio::null()).stdout(Stdio::piped());
+        command.arg(command_name).args(args).stdin(Stdio::null()).stdout(Stdio::piped());
         command.stderr(File::create(&log).expect("a temporary file"));
         let mut child = netns.run(|| command.spawn()).expect("entered").expect("the binary under test");
         let mut line = String::new();
@@ -41,6 +46,15 @@ impl Service {
     /// What it wrote to the error output so far.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Waits until it has written `text` to the error output.
+    pub(crate) fn await_log(&self, text: &str) {
+        let start = Instant::now();
+        while !self.log().contains(text) {
+            assert!(start.elapsed() < Duration::from_secs(10), "no {text:?} in: {}", self.log());
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 
     /// Sends it a signal by name, such as `TERM`.
