@@ -57,8 +57,10 @@ impl<'a> Search<'a, '_, '_> {
     /// The addresses of a host of this zone, be they glue, its own, or a wildcard's; none is missed.
     fn put_optional(&mut self, zone: &'a Zone, host: &Folded) {
         let node = match zone.find(host) {
-            Lookup::Exact(node) | Lookup::Wildcard { wildcard: node, .. } => Some(node),
+            Lookup::Exact(node) => Some(node),
             Lookup::Cut { .. } => zone.node(host),
+            // A signed wildcard's data is worth nothing without a proof that no closer name exists.
+            Lookup::Wildcard { wildcard, .. } => Some(wildcard).filter(|_| !self.has_proofs(zone)),
             Lookup::Dname { .. } | Lookup::Missing { .. } => None,
         };
         // Nobody needs them to go on, so that no room for them changes nothing else.

@@ -16,7 +16,6 @@ pub(super) fn answer(query: &Query<'_>, policy: &Policy, writer: &mut Writer<'_>
     let mut rdata = [0; 1 + TEXT_LEN_MAX];
     rdata[0] = text.len() as u8;
     rdata[1..=text.len()].copy_from_slice(text);
-    writer.set_flags(Flags::AA);
     writer.begin(Section::Answer);
     if writer.record(name, Rtype::TXT, Class::CH, 0, &rdata[..=text.len()]).is_err() {
         writer.set_flags(Flags::TC);

@@ -27,7 +27,9 @@ mod trail;
 
 use domain::base::iana::Rtype;
 
-use crate::message::{Class, ExtendedError, Query, Rcode, Section, Writer};
+use crate::message::{
+    Class, ExtendedError, Flags, Opcode, Query, Rcode, Rtype as QueryType, Section, Writer,
+};
 use crate::name::Folded;
 use crate::zone::{Catalog, Hosting, Lookup, Rrset, Zone};
 
@@ -47,14 +49,30 @@ pub struct Policy {
 /// Writes the answer to `query` and returns its RCODE, which the writer has too. OPT and what else comes last is
 /// the caller's.
 pub fn answer(catalog: &Catalog, query: &Query<'_>, policy: &Policy, writer: &mut Writer<'_>) -> Rcode {
-    let rcode = match query.question.class {
-        // RFC 1035 section 3.2.5: ANY asks for every class, and there is no other that zones are in.
-        Class::IN | Class::ANY => Search::new(catalog, query, writer).run(),
-        Class::CH => chaos::answer(query, policy, writer),
-        _ => Rcode::REFUSED,
+    let rcode = match query.opcode() {
+        Opcode::QUERY => answer_query(catalog, query, policy, writer),
+        // RFC 1996 section 3.10: a NOTIFY that found no secondary to hear it is for another server.
+        Opcode::NOTIFY => Rcode::NOTAUTH,
+        _ => Rcode::NOTIMP,
     };
     writer.set_rcode(rcode);
     rcode
+}
+
+fn answer_query(catalog: &Catalog, query: &Query<'_>, policy: &Policy, writer: &mut Writer<'_>) -> Rcode {
+    match query.question.class {
+        // RFC 5936 section 4.2: there is no AXFR over UDP, and transfers over TCP never come here.
+        Class::IN | Class::ANY if query.question.rtype == QueryType::AXFR => Rcode::NOTIMP,
+        Class::IN => Search::new(catalog, query, writer).run(),
+        Class::ANY => {
+            let rcode = Search::new(catalog, query, writer).run();
+            // RFC 1035 section 6.2: an answer of one class has no authority to speak for all.
+            writer.clear_flags(Flags::AA);
+            rcode
+        }
+        Class::CH => chaos::answer(query, policy, writer),
+        _ => Rcode::REFUSED,
+    }
 }
 
 /// One question on its way through the zones.

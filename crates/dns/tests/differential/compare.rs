@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use tidegate_testbed::DnsPeers;
+
+use crate::classes::class_of;
 use crate::message::{Message, shown};
 
 /// A part of an answer that is compared for itself.
@@ -11,11 +14,11 @@ pub(crate) enum Part {
     /// Whether there is an answer at all, and it can be read.
     Presence,
     Question,
-    Opt,
     /// All but TC.
     Flags,
     Answer,
     Rcode,
+    Opt,
     Authority,
     Additional,
     Truncation,
@@ -24,10 +27,10 @@ pub(crate) enum Part {
 /// In the order in which one follows from the other.
 const PARTS: [Part; 8] = [
     Part::Question,
-    Part::Opt,
     Part::Flags,
     Part::Answer,
     Part::Rcode,
+    Part::Opt,
     Part::Authority,
     Part::Additional,
     Part::Truncation,
@@ -37,10 +40,10 @@ const TC: u16 = 0x0200;
 
 /// The answers of the three servers to one query.
 pub(crate) struct Trio<'a> {
-    pub query: &'a [u8],
-    pub nsd: Option<Message>,
-    pub knot: Option<Message>,
-    pub ours: Option<Message>,
+    pub(crate) query: &'a [u8],
+    pub(crate) nsd: Option<Message>,
+    pub(crate) knot: Option<Message>,
+    pub(crate) ours: Option<Message>,
 }
 
 /// How the three stand to each other in one part.
@@ -84,7 +87,7 @@ fn same(part: Part, one: &Message, other: &Message) -> bool {
 
 impl Trio<'_> {
     /// Every part in which not all three are the same.
-    pub fn differences(&self) -> Vec<(Part, Stand)> {
+    pub(crate) fn differences(&self) -> Vec<(Part, Stand)> {
         let (Some(nsd), Some(knot), Some(ours)) = (&self.nsd, &self.knot, &self.ours) else {
             return self.silence().into_iter().collect();
         };
@@ -94,7 +97,11 @@ impl Trio<'_> {
             let peers_agree = same(part, nsd, knot);
             let found = stand(peers_agree, same(part, nsd, ours), same(part, knot, ours));
             // What follows from a part in which the peers differ is no common opinion.
-            let found = if comparable { found } else { found.map(Stand::without_agreement) };
+            let found = if comparable && !(part == Part::Additional && self.is_full()) {
+                found
+            } else {
+                found.map(Stand::without_agreement)
+            };
             differences.extend(found.map(|stand| (part, stand)));
             comparable &= peers_agree;
         }
@@ -109,13 +116,21 @@ impl Trio<'_> {
         has_tc(&self.ours) && (has_tc(&self.nsd) || has_tc(&self.knot))
     }
 
+    /// We had no room left for one address more, with its signature if those are wanted: which of the optional ones
+    /// fit depends on how well names are compressed, and in which order they come.
+    pub(crate) fn is_full(&self) -> bool {
+        let (limit, dnssec_ok) = limit(self.query);
+        let address_len_max = if dnssec_ok { 400 } else { 64 };
+        self.ours.as_ref().is_some_and(|ours| ours.len + address_len_max > limit)
+    }
+
     fn silence(&self) -> Option<(Part, Stand)> {
         let [nsd, knot, ours] = [&self.nsd, &self.knot, &self.ours].map(Option::is_some);
         stand(nsd == knot, nsd == ours, knot == ours).map(|stand| (Part::Presence, stand))
     }
 
     /// The query and what each server made of it, for people.
-    pub fn report(&self) -> String {
+    pub(crate) fn report(&self) -> String {
         let mut text = String::new();
         let _ = writeln!(text, "{}", shown_query(self.query));
         for (server, message) in [("nsd ", &self.nsd), ("knot", &self.knot), ("ours", &self.ours)] {
@@ -155,33 +170,43 @@ fn shown_message(message: &Message) -> String {
 fn shown_query(query: &[u8]) -> String {
     let hex: String = query.iter().take(120).map(|octet| format!("{octet:02x}")).collect();
     match question(query) {
-        Some((name, rtype)) => format!("{} TYPE{rtype} {hex}", shown(name)),
+        Some((name, rtype, _)) => format!("{} TYPE{rtype} {hex}", shown(name)),
         None => hex,
     }
 }
 
-/// Name and type of the question of a well-formed query.
-pub(crate) fn question(query: &[u8]) -> Option<(&[u8], u16)> {
+/// Name, type and class of the question of a query that has one in whole, without compression.
+pub(crate) fn question(query: &[u8]) -> Option<(&[u8], u16, u16)> {
     let rest = query.get(12..)?;
     let mut end = 0;
     while *rest.get(end)? != 0 {
         end += 1 + usize::from(rest[end]);
     }
-    let rtype = rest.get(end + 1..end + 3)?;
-    Some((&rest[..=end], u16::from_be_bytes([rtype[0], rtype[1]])))
+    let [a, b, c, d] = *rest.get(end + 1..)?.first_chunk()?;
+    Some((&rest[..=end], u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
+}
+
+/// How long an answer may be (RFC 6891 section 6.2.3, within what the servers are configured to send), and whether it
+/// is to have signatures.
+fn limit(query: &[u8]) -> (usize, bool) {
+    let opt = Message::parse_leniently(query).and_then(|query| query.opt);
+    let (claimed, flags) = opt.map_or((512, 0), |opt| (opt.size, opt.flags));
+    (claimed.clamp(512, DnsPeers::UDP_PAYLOAD_MAX).into(), flags & 0x8000 != 0)
 }
 
 /// Counts and examples by kind of difference.
 #[derive(Default)]
 pub(crate) struct Tally {
-    pub asked: usize,
-    kinds: BTreeMap<Vec<(Part, Stand)>, Examples>,
+    pub(crate) asked: usize,
+    classes: BTreeMap<Option<&'static str>, Examples>,
 }
 
-/// Queries of one kind of difference.
+/// Queries of one class of difference.
 #[derive(Default)]
 struct Examples {
     count: usize,
+    against: usize,
+    stands: BTreeMap<Vec<(Part, Stand)>, usize>,
     shown: Vec<String>,
 }
 
@@ -189,30 +214,38 @@ struct Examples {
 const EXAMPLES: usize = 4;
 
 impl Tally {
-    pub fn add(&mut self, trio: &Trio<'_>) {
+    pub(crate) fn add(&mut self, trio: &Trio<'_>) {
         self.asked += 1;
         let differences = trio.differences();
         if differences.is_empty() {
             return;
         }
-        let examples = self.kinds.entry(differences).or_default();
+        let is_against = differences.iter().any(|(_, stand)| *stand == Stand::Against);
+        let class = class_of(trio, &differences).filter(|_| !is_against);
+        let examples = self.classes.entry(class).or_default();
         examples.count += 1;
+        examples.against += usize::from(is_against);
+        *examples.stands.entry(differences).or_default() += 1;
         if examples.shown.len() < EXAMPLES {
             examples.shown.push(trio.report());
         }
     }
 
-    /// How many queries had a part in which the peers agree and we differ.
-    pub fn failures(&self) -> usize {
-        let against = |kind: &[(Part, Stand)]| kind.iter().any(|(_, stand)| *stand == Stand::Against);
-        self.kinds.iter().filter(|(kind, _)| against(kind)).map(|(_, examples)| examples.count).sum()
+    /// Queries on which both peers agree and we differ, and those whose difference is of no class.
+    pub(crate) fn failures(&self) -> (usize, usize) {
+        self.classes.get(&None).map_or((0, 0), |failed| (failed.against, failed.count - failed.against))
     }
 
-    pub fn report(&self) -> String {
-        let mut text = format!("{} queries, {} against both peers\n", self.asked, self.failures());
-        for (kind, Examples { count, shown }) in &self.kinds {
-            let _ = writeln!(text, "\n== {count} x {kind:?}");
-            shown.iter().for_each(|example| text += example);
+    pub(crate) fn report(&self) -> String {
+        let (against, unknown) = self.failures();
+        let mut text =
+            format!("{} queries, {against} against both peers, {unknown} of no class\n", self.asked);
+        for (class, examples) in &self.classes {
+            let _ = writeln!(text, "\n== {} x {}", examples.count, class.unwrap_or("of no class"));
+            for (stands, count) in &examples.stands {
+                let _ = writeln!(text, "-- {count} x {stands:?}");
+            }
+            examples.shown.iter().for_each(|example| text += example);
         }
         text
     }

@@ -14,20 +14,20 @@ pub(crate) type Wire = Vec<u8>;
 
 /// Zones that are served together.
 pub(crate) struct Set {
-    pub zones: Vec<ZoneFile>,
-    pub owners: BTreeSet<Wire>,
+    pub(crate) zones: Vec<ZoneFile>,
+    pub(crate) owners: BTreeSet<Wire>,
 }
 
 impl Set {
     /// Every zone file in these directories of the corpus.
-    pub fn of(dirs: &[&str]) -> Set {
+    pub(crate) fn of(dirs: &[&str]) -> Set {
         let mut paths: Vec<PathBuf> = dirs.iter().flat_map(|dir| zone_files(&corpus().join(dir))).collect();
         paths.sort();
         Set::from(paths.into_iter().map(|path| ZoneFile { apex: apex_of(&path), path }).collect())
     }
 
     /// These zones.
-    pub fn from(zones: Vec<ZoneFile>) -> Set {
+    pub(crate) fn from(zones: Vec<ZoneFile>) -> Set {
         let owners =
             zones.iter().flat_map(|zone| owners_in(&fs::read_to_string(&zone.path).unwrap())).collect();
         Set { zones, owners }

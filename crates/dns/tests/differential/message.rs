@@ -9,44 +9,55 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Message {
     /// QR, opcode, AA, TC, RD, RA, Z, AD, CD as they stand; the RCODE is taken out.
-    pub flags: u16,
+    pub(crate) flags: u16,
     /// With the upper bits that OPT carries.
-    pub rcode: u16,
+    pub(crate) rcode: u16,
     /// The question section, octet by octet: case counts (0x20).
-    pub question: Vec<u8>,
-    pub answer: Vec<Record>,
-    pub authority: Vec<Record>,
-    pub additional: Vec<Record>,
-    pub opt: Option<Opt>,
+    pub(crate) question: Vec<u8>,
+    pub(crate) answer: Vec<Record>,
+    pub(crate) authority: Vec<Record>,
+    pub(crate) additional: Vec<Record>,
+    pub(crate) opt: Option<Opt>,
+    /// Octets of the whole message.
+    pub(crate) len: usize,
     /// A section had the same record twice; peers do that at times, and we never may.
-    pub has_duplicates: bool,
+    pub(crate) has_duplicates: bool,
 }
 
 /// A record: names folded and decompressed.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Record {
-    pub owner: Vec<u8>,
-    pub rtype: u16,
-    pub class: u16,
-    pub ttl: u32,
-    pub data: Vec<u8>,
+    pub(crate) owner: Vec<u8>,
+    pub(crate) rtype: u16,
+    pub(crate) class: u16,
+    pub(crate) ttl: u32,
+    pub(crate) data: Vec<u8>,
 }
 
 /// An OPT record, field by field (RFC 6891 6.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Opt {
-    pub size: u16,
-    pub version: u8,
-    pub flags: u16,
+    pub(crate) size: u16,
+    pub(crate) version: u8,
+    pub(crate) flags: u16,
     /// Options by their code.
-    pub options: BTreeMap<u16, Vec<u8>>,
+    pub(crate) options: BTreeMap<u16, Vec<u8>>,
 }
 
 const OPT: u16 = 41;
 
 impl Message {
+    /// As [`Message::parse`]; of a message that cannot be read, the header alone: peers that refuse a query may send
+    /// it back as it came, with counts that no longer fit.
+    pub(crate) fn parse_leniently(octets: &[u8]) -> Option<Message> {
+        Message::parse(octets).ok().or_else(|| {
+            let header = [octets.get(..4)?, &[0; 8]].concat();
+            Message::parse(&header).ok()
+        })
+    }
+
     /// The whole message, or what is wrong with it.
-    pub fn parse(octets: &[u8]) -> Result<Message, &'static str> {
+    pub(crate) fn parse(octets: &[u8]) -> Result<Message, &'static str> {
         let mut reader = Reader { octets, at: 0 };
         let [_, flags, questions, answers, authorities, additionals] = reader.header()?;
         let question = reader.questions(questions)?.to_vec();
@@ -61,6 +72,7 @@ impl Message {
         let opt = take_opt(&mut additional)?;
         let rcode = flags & 15 | opt.as_ref().map_or(0, |(_, upper)| upper << 4);
         let opt = opt.map(|(opt, _)| opt);
+        let len = octets.len();
         Ok(Message {
             flags: flags & !15,
             rcode,
@@ -69,6 +81,7 @@ impl Message {
             authority,
             additional,
             opt,
+            len,
             has_duplicates,
         })
     }
@@ -136,11 +149,11 @@ impl<'a> Reader<'a> {
         Ok(&self.octets[start..self.at])
     }
 
-    /// A name, decompressed and folded (RFC 1035 4.1.4): pointers go strictly backwards.
+    /// A name, decompressed and folded (RFC 1035 4.1.4): pointers go strictly backwards, and its length ends a loop.
     fn name(&mut self) -> Result<Vec<u8>, &'static str> {
         let mut name = Vec::new();
         let (mut at, mut resume) = (self.at, None);
-        loop {
+        while name.len() < 255 {
             let len = *self.octets.get(at).ok_or("a name cut short")?;
             match len {
                 0 => break,

@@ -5,7 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::corpus::{Set, Wire, child, parent};
+use tidegate_dns::message::Rtype;
+
+use crate::corpus::{Set, Wire, child, name_from_text, parent};
 
 /// The types that every name is asked for: RFC 1035, 3596, 2782, 4034, 5155, 6672, 9460, then meta and unknown ones.
 const TYPES: [u16; 29] = [
@@ -51,7 +53,7 @@ const DRESSES: [Dress; 12] = [
 pub(crate) struct Draw(pub u64);
 
 impl Draw {
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -80,6 +82,17 @@ pub(crate) fn queries(set: &Set, extent: Extent, draw: &mut Draw) -> Vec<Vec<u8>
     }
     for name in names_around(set, draw) {
         TYPES_FEW.iter().for_each(|rtype| dress(&name, *rtype, extent, draw, &mut queries));
+    }
+    queries
+}
+
+/// One query for each line "NAME TYPE", in every dress.
+pub(crate) fn listed_queries(lines: &str, draw: &mut Draw) -> Vec<Vec<u8>> {
+    let mut queries = Vec::new();
+    for line in lines.lines() {
+        let Some((name, rtype)) = line.split_once(' ') else { continue };
+        let rtype: Rtype = rtype.trim().parse().unwrap();
+        dress(&name_from_text(name, &[0]), rtype.0, Extent::All, draw, &mut queries);
     }
     queries
 }
