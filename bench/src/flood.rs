@@ -1,6 +1,9 @@
 //! A SYN flood from forged addresses beside a normal client: what the client keeps of its rate, and
 //! whether the server's memory stays flat.
 //!
+//! Two tables grow while strangers and clients come, and both are bounded: connections that are half-open (the
+//! backlog; beyond it SYNs are answered by cookies) and those in TIME-WAIT (a minute's worth, 65,536 at most).
+//!
 //! ```text
 //!   tidegate-bench flood           this process: testbed, server, the normal client, the figures
 //!     +- tidegate web              at the server's end
@@ -8,7 +11,9 @@
 //! ```
 
 use crate::served;
+use crate::web::tidegate_binary;
 use anyhow::Context;
+use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::PathBuf;
@@ -130,11 +135,13 @@ fn measure(args: &Args) -> anyhow::Result<()> {
     let address = SocketAddr::new(bed.server().ipv4().into(), PORT);
     let server = served::start(args.tidegate.as_deref(), &bed, &scratch, address, &[])?;
     let span = Duration::from_secs(args.seconds);
-    println!("before: {}", Held::by(&server));
+    let watch =
+        Watch { server: &server, end: bed.server(), tidegate: tidegate_binary(args.tidegate.as_deref())? };
+    println!("before: {}", watch.look());
     // As long as the flood: by its end as many connections are in TIME-WAIT as there ever will be.
-    let alone = watched(&server, "alone", || ask_for(bed.client(), address, span))?;
+    let alone = watch.during("alone", || ask_for(bed.client(), address, span))?;
     let mut generator = start_generator(args, &bed)?;
-    let beside = watched(&server, "beside the flood", || ask_for(bed.client(), address, span))?;
+    let beside = watch.during("beside the flood", || ask_for(bed.client(), address, span))?;
     generator.await_text("sent ", PATIENCE)?;
     println!("{} ({} a second asked for)", generator.said().trim(), args.rate);
     println!(
@@ -147,54 +154,61 @@ fn measure(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The memory that a server holds resident.
-struct Held {
-    anonymous_kib: u64,
-    file_kib: u64,
+/// A server whose memory is looked at.
+struct Watch<'a> {
+    server: &'a Process,
+    end: &'a End,
+    tidegate: PathBuf,
 }
 
-impl Held {
-    fn by(server: &Process) -> Self {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap_or_default();
-        let kib = |name: &str| {
+impl Watch<'_> {
+    /// What it holds resident, and of what it holds much.
+    fn look(&self) -> String {
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", self.server.pid())).unwrap_or_default();
+        let kib = |name: &str| -> u64 {
             let line = status.lines().find_map(|line| line.strip_prefix(name));
             line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
         };
-        Self { anonymous_kib: kib("RssAnon:"), file_kib: kib("RssFile:") + kib("RssShmem:") }
+        let files = kib("RssFile:") + kib("RssShmem:");
+        let counts = self.stats().unwrap_or_default();
+        format!("{} KiB of its own and {files} KiB of files resident{counts}", kib("RssAnon:"))
     }
-}
 
-impl std::fmt::Display for Held {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { anonymous_kib, file_kib } = self;
-        write!(
-            f,
-            "{} KiB resident, {anonymous_kib} of them its own, {file_kib} of files",
-            anonymous_kib + file_kib
-        )
+    /// What its stacks say of the two tables that strangers can fill.
+    fn stats(&self) -> Option<String> {
+        let mut command = Command::new(&self.tidegate);
+        command.args(["stats", "--json", "--pid", &self.server.pid().to_string()]);
+        let said = self.end.output(command).ok()?;
+        let stats: Value = serde_json::from_slice(&said.stdout).ok()?;
+        let modules =
+            stats[0]["workers"].as_array()?.iter().filter_map(|worker| worker["modules"].as_array());
+        let modules: Vec<&Value> = modules.flatten().collect();
+        let sum = |name: &str| modules.iter().filter_map(|module| module["own"][name].as_u64()).sum::<u64>();
+        Some(format!("; {} half-open, {} in TIME-WAIT", sum("half_open"), sum("time_wait")))
     }
-}
 
-/// Does something, and says meanwhile what the server's memory is.
-#[allow(clippy::print_stdout)] // its figures are what a bench is for
-fn watched<T: Send>(
-    server: &Process,
-    what: &str,
-    work: impl FnOnce() -> anyhow::Result<T> + Send,
-) -> anyhow::Result<T> {
-    std::thread::scope(|scope| {
-        let work = scope.spawn(work);
-        let began = Instant::now();
-        let mut due = WATCH_INTERVAL;
-        while !work.is_finished() {
-            if began.elapsed() >= due {
-                println!("{what}, {:>3} s: {}", due.as_secs(), Held::by(server));
-                due += WATCH_INTERVAL;
+    /// Does something, and says meanwhile what the server's memory is.
+    #[allow(clippy::print_stdout)] // its figures are what a bench is for
+    fn during<T: Send>(
+        &self,
+        what: &str,
+        work: impl FnOnce() -> anyhow::Result<T> + Send,
+    ) -> anyhow::Result<T> {
+        std::thread::scope(|scope| {
+            let work = scope.spawn(work);
+            let began = Instant::now();
+            let mut due = WATCH_INTERVAL;
+            while !work.is_finished() {
+                if began.elapsed() >= due {
+                    println!("{what}, {:>3} s: {}", due.as_secs(), self.look());
+                    due += WATCH_INTERVAL;
+                }
+                std::thread::sleep(Duration::from_millis(100));
             }
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        work.join().map_err(|_| anyhow::anyhow!("the client panicked"))?
-    })
+            work.join().map_err(|_| anyhow::anyhow!("the client panicked"))?
+        })
+    }
 }
 
 fn start_generator(args: &Args, bed: &Testbed) -> anyhow::Result<Process> {
