@@ -10,8 +10,8 @@
 //!     +- tidegate-bench flood --send-at client0 ...   the generator, at the client's end
 //! ```
 
+use crate::binary::tidegate_binary;
 use crate::served;
-use crate::web::tidegate_binary;
 use anyhow::Context;
 use serde_json::Value;
 use std::io::{Read, Write};
