@@ -13,6 +13,8 @@
 //! signed query is signed.
 
 use crate::answer::{self, Policy};
+use crate::cookie::Cookies;
+use crate::counters::{DnsTally, Transport};
 use crate::message::{ErrorReply, Flags, Opcode, Opt, Query, Rcode, Refusal, Rtype, Writer};
 use crate::name::{Folded, NameBuf};
 use crate::tcp::{Answered, Answerer, Asked};
@@ -39,13 +41,15 @@ pub struct DeskConfig {
     pub nsid: Option<Vec<u8>>,
     /// What it takes over UDP.
     pub udp_size: u16,
+    /// What cookies are made with (RFC 7873); none: they are not answered.
+    pub cookies: Option<Cookies>,
     /// Transfers under way at once.
     pub transfer_count_max: usize,
 }
 
 impl Default for DeskConfig {
     fn default() -> Self {
-        Self { policy: Policy::default(), nsid: None, udp_size: 1232, transfer_count_max: 16 }
+        Self { policy: Policy::default(), nsid: None, udp_size: 1232, cookies: None, transfer_count_max: 16 }
     }
 }
 
@@ -83,6 +87,7 @@ pub struct Desk {
     checks: Sender<Event>,
     /// As many others as there are transfers under way.
     ticket: Ticket,
+    tally: Arc<DnsTally>,
 }
 
 type Outcome = Answered<Box<Outbound>>;
@@ -92,7 +97,7 @@ impl Desk {
     pub(crate) fn new(served: Arc<Served>, config: Arc<DeskConfig>, checks: Sender<Event>) -> Self {
         let mut catalog = Cache::new(served.catalog());
         let settled = Arc::clone(catalog.load());
-        Self { served, catalog, settled, config, checks, ticket: Ticket::default() }
+        Self { served, catalog, settled, config, checks, ticket: Ticket::default(), tally: Arc::default() }
     }
 
     /// Goes on under other settings.
@@ -100,15 +105,47 @@ impl Desk {
         self.config = config;
     }
 
+    /// What it counts under, to be read from anywhere.
+    pub fn tally(&self) -> Arc<DnsTally> {
+        Arc::clone(&self.tally)
+    }
+
+    /// Counts together with another desk of the same worker.
+    pub fn share_tally(&mut self, other: &Self) {
+        self.tally = other.tally();
+    }
+
     /// Answers `message`, in `room`.
     pub fn answer(&mut self, message: &[u8], asker: Asker, room: &mut [u8]) -> Outcome {
         let mut name = NameBuf::new();
         match Query::parse(message, &mut name) {
-            Ok(query) if query.tsig_at.is_some() => self.check(&query, asker, room),
-            Ok(query) => self.dispatch(&query, asker, None, room),
-            Err(Refusal::Reply(reply)) => self.refuse(&reply, room),
-            Err(Refusal::Silence(_)) => Answered::Hopeless,
+            Ok(query) => {
+                self.tally.on_query(asker.transport(), &query);
+                let outcome = match query.tsig_at {
+                    Some(_) => self.check(&query, asker, room),
+                    None => self.dispatch(&query, asker, None, room),
+                };
+                self.count(&outcome, None, room);
+                outcome
+            }
+            Err(Refusal::Reply(reply)) => {
+                self.tally.on_refused(asker.transport(), reply.flags.opcode());
+                let outcome = self.refuse(&reply, room);
+                self.count(&outcome, Some(reply.rcode), room);
+                outcome
+            }
+            Err(Refusal::Silence(silence)) => {
+                self.tally.on_silence(silence);
+                Answered::Hopeless
+            }
         }
+    }
+
+    /// Counts an answer; a transfer's messages are counted with its connection.
+    fn count(&self, outcome: &Outcome, rcode: Option<Rcode>, room: &[u8]) {
+        let (Answered::Message(len), Some(header)) = (outcome, room.first_chunk::<4>()) else { return };
+        let flags = Flags(u16::from_be_bytes([header[2], header[3]]));
+        self.tally.on_response(rcode.unwrap_or(flags.rcode()), *len, flags.has(Flags::TC));
     }
 
     fn refuse(&self, reply: &ErrorReply<'_>, room: &mut [u8]) -> Outcome {
@@ -162,7 +199,7 @@ impl Desk {
         let size_max = asker.size_max(query, room);
         let config = Arc::clone(&self.config);
         let Some(mut writer) = Writer::answering(query, room, size_max) else { return Answered::Hopeless };
-        if let Some(opt) = opt(&config, query, asker) {
+        if let Some(opt) = opt(&config, &self.tally, query, asker) {
             // No room for it: then there is none for an answer, and TC will say so.
             let _ = writer.set_opt(opt);
         }
@@ -178,7 +215,7 @@ impl Desk {
         if rcode == Rcode::NOERROR {
             writer.set_flags(Flags::AA);
         }
-        if let Some(opt) = opt(&self.config, query, asker) {
+        if let Some(opt) = opt(&self.config, &self.tally, query, asker) {
             let _ = writer.set_opt(opt);
         }
         Answered::Message(writer.finish())
@@ -291,6 +328,14 @@ impl Source for Desk {
 }
 
 impl Asker {
+    fn transport(&self) -> Transport {
+        let is_ipv6 = self.peer.ip().to_canonical().is_ipv6();
+        match self.way {
+            Way::Udp { .. } => Transport::udp(is_ipv6),
+            Way::Tcp { .. } => Transport::tcp(is_ipv6),
+        }
+    }
+
     fn size_max(&self, query: &Query<'_>, room: &[u8]) -> usize {
         match self.way {
             Way::Udp { size_max } => query.udp_len_max(size_max).min(room.len()),
@@ -315,7 +360,7 @@ fn in_one_datagram(script: Script, query: &Query<'_>, asker: Asker, room: &mut [
 }
 
 /// The OPT record of an answer, if the query has one (RFC 6891 section 7).
-fn opt<'c>(config: &'c DeskConfig, query: &Query<'_>, asker: Asker) -> Option<Opt<'c>> {
+fn opt<'c>(config: &'c DeskConfig, tally: &DnsTally, query: &Query<'_>, asker: Asker) -> Option<Opt<'c>> {
     let edns = query.edns?;
     // RFC 7828 section 3.3.1: only over TCP, in tenths of a second.
     let keepalive = match asker.way {
@@ -325,5 +370,15 @@ fn opt<'c>(config: &'c DeskConfig, query: &Query<'_>, asker: Asker) -> Option<Op
         _ => None,
     };
     let nsid = config.nsid.as_deref().filter(|_| edns.wants_nsid);
-    Some(Opt { nsid, keepalive, ..Opt::new(config.udp_size, edns.dnssec_ok) })
+    let cookie = config.cookies.as_ref().zip(edns.cookie).map(|(cookies, theirs)| {
+        // RFC 9018 section 4.3: seconds since 1970 in 32 bits, that wrap.
+        let (verdict, ours) = cookies.answer(&theirs, asker.peer.ip(), unix_s() as u32);
+        tally.on_cookie(verdict);
+        ours
+    });
+    Some(Opt { nsid, keepalive, cookie, ..Opt::new(config.udp_size, edns.dnssec_ok) })
 }
+
+#[cfg(test)]
+#[path = "desk_tests.rs"]
+mod tests;

@@ -7,6 +7,7 @@
 //! One value a worker. The catalog is looked at anew for each burst and for each message on a connection, so what
 //! is published is answered from the next one on.
 
+use crate::counters::DnsTally;
 use crate::desk::{Desk, DeskConfig};
 use crate::store::StoreCounters;
 use crate::tcp::{Reply as TcpReply, Tcp, TcpCounters, TcpShared, TcpState};
@@ -32,7 +33,8 @@ impl Namestorm {
     }
 
     /// The same with other than the usual settings for datagrams.
-    pub fn with_udp(desk: Desk, tcp: Tcp<Desk>, config: UdpConfig) -> Self {
+    pub fn with_udp(desk: Desk, mut tcp: Tcp<Desk>, config: UdpConfig) -> Self {
+        tcp.answerer_mut().share_tally(&desk);
         // Drawn anew by each process, so that nobody who asks can make the keys of ready answers collide.
         let seed = RandomState::new().hash_one(0);
         Self { udp: Responder::new(desk, config, seed), tcp }
@@ -51,6 +53,11 @@ impl Namestorm {
     /// What its connections did.
     pub fn tcp_counters(&self) -> TcpCounters {
         self.tcp.tally().read()
+    }
+
+    /// What it was asked and answered, over UDP where no answer was ready, and over TCP; to be read from anywhere.
+    pub fn tally(&mut self) -> Arc<DnsTally> {
+        self.udp.source_mut().tally()
     }
 
     /// What it did with datagrams.
