@@ -125,13 +125,13 @@ impl Desk {
                     Some(_) => self.check(&query, asker, room),
                     None => self.dispatch(&query, asker, None, room),
                 };
-                self.count(&outcome, None, room);
+                self.count(asker, &outcome, None, room);
                 outcome
             }
             Err(Refusal::Reply(reply)) => {
                 self.tally.on_refused(asker.transport(), reply.flags.opcode());
                 let outcome = self.refuse(&reply, room);
-                self.count(&outcome, Some(reply.rcode), room);
+                self.count(asker, &outcome, Some(reply.rcode), room);
                 outcome
             }
             Err(Refusal::Silence(silence)) => {
@@ -141,8 +141,12 @@ impl Desk {
         }
     }
 
-    /// Counts an answer; a transfer's messages are counted with its connection.
-    fn count(&self, outcome: &Outcome, rcode: Option<Rcode>, room: &[u8]) {
+    /// Counts an answer over TCP; those over UDP are counted where the rate limit lets them go, the messages of a
+    /// transfer with their connection.
+    fn count(&self, asker: Asker, outcome: &Outcome, rcode: Option<Rcode>, room: &[u8]) {
+        if matches!(asker.way, Way::Udp { .. }) {
+            return;
+        }
         let (Answered::Message(len), Some(header)) = (outcome, room.first_chunk::<4>()) else { return };
         let flags = Flags(u16::from_be_bytes([header[2], header[3]]));
         self.tally.on_response(rcode.unwrap_or(flags.rcode()), *len, flags.has(Flags::TC));

@@ -14,6 +14,7 @@ use files::{Harvest, ZoneFiles};
 use keeper::Keeper;
 use std::path::PathBuf;
 use std::sync::Arc;
+use tidegate_dns::config::CookieSecret;
 use tidegate_dns::desk::DeskConfig;
 use tidegate_dns::tcp::{Tcp, TcpShared};
 use tidegate_dns::transfer::Exchange;
@@ -60,7 +61,9 @@ impl Source {
         let keeper = Keeper::start(files, Arc::clone(&exchange), config.clone())?;
         let shared = TcpShared::new(config.bounds());
         let udp = config.udp(worker_count, rrset_count);
-        Ok(Opened { exchange, keeper, shared, desk: Arc::new(config.desk()), udp })
+        let cookie_secret = random::bytes()?;
+        let desk = Arc::new(config.desk(cookie_secret));
+        Ok(Opened { exchange, keeper, shared, desk, udp, cookie_secret })
     }
 }
 
@@ -71,6 +74,8 @@ pub(crate) struct Opened {
     shared: Arc<TcpShared>,
     desk: Arc<DeskConfig>,
     udp: UdpConfig,
+    /// Of this process: for cookies, unless the configuration shares some.
+    cookie_secret: CookieSecret,
 }
 
 /// What a worker's server is to go on under.
@@ -100,7 +105,7 @@ impl Opened {
     pub(crate) fn reconfigure(&mut self, config: &Config) -> Terms {
         self.keeper.reconfigure(config.clone());
         self.shared = self.shared.successor(config.bounds());
-        self.desk = Arc::new(config.desk());
+        self.desk = Arc::new(config.desk(self.cookie_secret));
         Terms { shared: Arc::clone(&self.shared), desk: Arc::clone(&self.desk) }
     }
 

@@ -1,7 +1,10 @@
 //! Settings in the terms of the parts that they are for.
 
-use super::{AnswerMode, Config, KeyAlgorithm, KeyConfig, KeyForm, KeyName, Peer, Remote, ZoneConfig};
+use super::{
+    AnswerMode, Config, CookieSecret, KeyAlgorithm, KeyConfig, KeyForm, KeyName, Peer, Remote, ZoneConfig,
+};
 use crate::answer::Policy;
+use crate::cookie::Cookies;
 use crate::desk::DeskConfig;
 use crate::name::NameBuf;
 use crate::store::StoreSize;
@@ -53,13 +56,22 @@ impl Config {
         UdpConfig { key_form, mode, size_max: self.limits.udp_size, store }
     }
 
-    /// What the server says of itself.
-    pub fn desk(&self) -> DeskConfig {
+    /// What the server says of itself. Cookies are made with `own_secret`, which is random, unless there are shared
+    /// ones.
+    pub fn desk(&self, own_secret: CookieSecret) -> DeskConfig {
         let version = Some(self.version.clone()).filter(|version| !version.is_empty());
         let policy = Policy { version, identity: self.nsid.clone() };
         let nsid = self.nsid.as_ref().map(|nsid| nsid.as_bytes().to_vec());
         let transfer_count_max = usize::from(self.limits.transfers);
-        DeskConfig { policy, nsid, udp_size: self.limits.udp_size, transfer_count_max }
+        let cookies = self.cookies(own_secret);
+        DeskConfig { policy, nsid, udp_size: self.limits.udp_size, cookies, transfer_count_max }
+    }
+
+    fn cookies(&self, own_secret: CookieSecret) -> Option<Cookies> {
+        // A file that cannot be read was found out when the settings were checked.
+        let shared = self.cookies.secrets().unwrap_or_default();
+        let secrets = if shared.is_empty() { vec![own_secret] } else { shared };
+        Cookies::new(&secrets).filter(|_| self.cookies.enabled)
     }
 
     /// How long primaries may take.
