@@ -160,3 +160,24 @@ fn what_is_no_query_gets_no_answer() {
     assert!(ask(&mut desk, &response, FRIEND, TCP).is_none());
     assert!(ask(&mut desk, &[], FRIEND, TCP).is_none());
 }
+
+#[test]
+fn a_version_that_means_two_things_has_no_steps() {
+    let exchange = exchange();
+    let served = exchange.served();
+    let publish = |text: &str| {
+        let zone = file::read_text("test", text.as_bytes(), &name("own.test.")).unwrap().zone;
+        served.publish(vec![Arc::new(zone)]);
+    };
+    let zone = |serial: u32, more: &str| {
+        format!("$TTL 60\n@ SOA ns host {serial} 60 60 60 60\n@ NS ns\nns A 192.0.2.1\n{more}")
+    };
+    let steps = |from, to| served.steps(&name("own.test."), from, to).map(|steps| steps.len());
+    publish(&zone(6, "a A 192.0.2.2\n"));
+    publish(&zone(6, "a A 192.0.2.2\n"));
+    assert_eq!(steps(5, 6), Some(1), "the same again changes nothing");
+    publish(&zone(6, "b A 192.0.2.2\n"));
+    assert_eq!(steps(5, 6), None);
+    publish(&zone(7, "c A 192.0.2.2\n"));
+    assert_eq!(steps(6, 7), Some(1));
+}

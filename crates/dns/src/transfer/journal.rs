@@ -24,6 +24,8 @@ const DELTA_COUNT_MAX: usize = 64;
 
 /// One step: what has to be removed from a version, and what added, to make the next one of it.
 pub(crate) struct Delta {
+    /// How many records there are in it, without the SOAs.
+    change_count: usize,
     pub(crate) from: u32,
     pub(crate) to: u32,
     /// The old SOA, then the records that are gone.
@@ -40,13 +42,21 @@ impl Delta {
         added.push_soa(new);
         let digest = Digest::new();
         let mut gone: HashSet<u128> = data_of(old).map(|record| digest.of(&record)).collect();
+        let mut change_count = 0;
         for record in data_of(new).filter(|record| !gone.remove(&digest.of(record))) {
             added.push(&record);
+            change_count += 1;
         }
         for record in data_of(old).filter(|record| gone.contains(&digest.of(record))) {
             removed.push(&record);
+            change_count += 1;
         }
-        Self { from: old.serial(), to: new.serial(), removed, added }
+        Self { change_count, from: old.serial(), to: new.serial(), removed, added }
+    }
+
+    /// Whether nothing has changed but, perhaps, the SOA.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.change_count == 0
     }
 
     const fn len(&self) -> usize {

@@ -99,13 +99,25 @@ impl Served {
     /// Writes down how `zone` came out of the version before. Nobody reads the journal while the difference is
     /// found, which takes time in proportion to the zone.
     fn note(&self, old: &Catalog, zone: &Arc<Zone>) {
-        let Some(before) = version(old, zone.apex()) else { return };
-        if before.serial() == zone.serial() {
+        let Some(before) = version(old, zone.apex()).filter(|before| !Arc::ptr_eq(before, zone)) else {
             return;
+        };
+        let delta = Delta::between(before, zone);
+        if before.serial() == zone.serial() {
+            return self.note_same_serial(zone, &delta);
         }
         let journal = lock(&self.journals).get(zone.apex()).cloned().unwrap_or_default();
-        let next = journal.with(Delta::between(before, zone), zone.memory_size());
+        let next = journal.with(delta, zone.memory_size());
         lock(&self.journals).insert(zone.apex().to_owned(), Arc::new(next));
+    }
+
+    /// Steps from or to a version that means two things would make copies of neither.
+    fn note_same_serial(&self, zone: &Zone, delta: &Delta) {
+        if !delta.is_empty() {
+            let (apex, serial) = (zone.apex(), zone.serial());
+            tracing::warn!("{apex} has changed, and its serial {serial} has not: no secondary will notice");
+            lock(&self.journals).remove(apex);
+        }
     }
 
     fn tell(&self, apex: &Name) {
