@@ -9,6 +9,7 @@
 
 use crate::counters::DnsTally;
 use crate::desk::{Desk, DeskConfig};
+use crate::rrl::{RateLimiter, RateLimits};
 use crate::store::StoreCounters;
 use crate::tcp::{Reply as TcpReply, Tcp, TcpCounters, TcpShared, TcpState};
 use crate::transfer::outbound::Outbound;
@@ -35,9 +36,10 @@ impl Namestorm {
     /// The same with other than the usual settings for datagrams.
     pub fn with_udp(desk: Desk, mut tcp: Tcp<Desk>, config: UdpConfig) -> Self {
         tcp.answerer_mut().share_tally(&desk);
-        // Drawn anew by each process, so that nobody who asks can make the keys of ready answers collide.
-        let seed = RandomState::new().hash_one(0);
-        Self { udp: Responder::new(desk, config, seed), tcp }
+        let tally = desk.tally();
+        let mut udp = Responder::new(desk, config, seed());
+        udp.set_tally(tally);
+        Self { udp, tcp }
     }
 
     /// Its connections.
@@ -55,7 +57,7 @@ impl Namestorm {
         self.tcp.tally().read()
     }
 
-    /// What it was asked and answered, over UDP where no answer was ready, and over TCP; to be read from anywhere.
+    /// What it was asked and answered, over UDP and TCP, to be read from anywhere.
     pub fn tally(&mut self) -> Arc<DnsTally> {
         self.udp.source_mut().tally()
     }
@@ -70,7 +72,12 @@ impl Namestorm {
         self.udp.store_counters()
     }
 
-    /// Goes on under other limits.
+    /// Limits how many like answers a network gets over UDP from now on, or no more.
+    pub fn set_rate_limits(&mut self, limits: Option<&RateLimits>) {
+        self.udp.set_limiter(limits.map(|limits| RateLimiter::new(limits, seed())));
+    }
+
+    /// Goes on under other limits of connections.
     pub fn set_shared(&mut self, shared: Arc<TcpShared>) {
         self.tcp.set_shared(shared);
     }
@@ -80,6 +87,11 @@ impl Namestorm {
         self.udp.source_mut().set_config(Arc::clone(config));
         self.tcp.answerer_mut().set_config(Arc::clone(config));
     }
+}
+
+/// Drawn anew by each process, so that nobody who asks can make the keys of ready answers collide.
+fn seed() -> u64 {
+    RandomState::new().hash_one(0)
 }
 
 impl Service for Namestorm {
