@@ -1,8 +1,9 @@
 //! One turn: a server starts, answers right, is asked in every way, and ends.
 
+use std::process::Command;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use serde::Serialize;
 use tidegate_testbed::{Process, ScratchDir, Testbed};
 
@@ -73,10 +74,15 @@ impl Turn<'_> {
         self.end(process)
     }
 
-    /// Knot would leave its XDP program behind if it were killed; NSD's namespace takes no other end.
+    /// NSD's namespace ends by force only. Knot leaves its XDP program on the device, for which the next server would
+    /// pay.
     fn end(&self, process: Process) -> anyhow::Result<()> {
         match self.contender.server {
             ServerKind::Nsd => process.kill(),
+            ServerKind::KnotXdp => {
+                process.terminate(PATIENCE)?;
+                self.take_xdp_off()?;
+            }
             _ => drop(process.terminate(PATIENCE)?),
         }
         Ok(())
@@ -88,6 +94,15 @@ impl Turn<'_> {
         await_zone(self.bed, &mut process, self.zone, PATIENCE)?;
         terms::settle(self.bed, &process)?;
         Ok(process)
+    }
+
+    fn take_xdp_off(&self) -> anyhow::Result<()> {
+        let end = self.bed.server();
+        let mut command = Command::new("ip");
+        command.args(["link", "set", "dev", end.device(), "xdp", "off"]);
+        let output = end.output(command)?;
+        ensure!(output.status.success(), "ip link: {}", String::from_utf8_lossy(&output.stderr));
+        Ok(())
     }
 
     fn ask_everything(

@@ -3,9 +3,10 @@
 
 use std::fmt::Write;
 use std::io::{Read, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
@@ -130,7 +131,7 @@ impl Load {
 
     fn packet(&self, from: &End) -> anyhow::Result<Command> {
         let mut command = Command::new(std::env::current_exe().context("find this program")?);
-        command.args(["client", "--dev", from.device(), "--from", &from.ipv4().to_string()]);
+        command.args(["client", "--dev", from.device(), "--from", &fresh_address(from).to_string()]);
         command.args(["--to", &self.server.to_string(), "--seconds", &self.seconds.to_string()]);
         command.args(["--connections", &self.concurrency.to_string()]);
         command.args(self.body.paths().iter().flat_map(|path| ["--path".to_owned(), format!("/{path}")]));
@@ -152,6 +153,16 @@ impl Load {
         command.args(["--duration", &self.seconds.to_string(), "--input-file"]).arg(list);
         Ok(command)
     }
+}
+
+/// An address beside that of `from` which no client of ours had yet: of the last one's connections the server keeps
+/// many in TIME-WAIT, and a SYN from their ports with another's timestamps would wait (RFC 6191).
+fn fresh_address(from: &End) -> Ipv4Addr {
+    static NEXT: AtomicU8 = AtomicU8::new(0);
+    const FIRST: u8 = 10;
+    const COUNT: u8 = 240;
+    let [a, b, c, _] = from.ipv4().octets();
+    Ipv4Addr::new(a, b, c, FIRST + NEXT.fetch_add(1, Ordering::Relaxed) % COUNT)
 }
 
 /// A wrk script that asks for any of `paths`, the same ones in every run.
