@@ -4,6 +4,7 @@
 //! in docs/specs/dns-differences.md.
 
 mod ask;
+mod bounds;
 mod classes;
 mod compare;
 mod corpus;
