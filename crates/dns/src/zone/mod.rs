@@ -20,8 +20,11 @@
 
 mod builder;
 mod catalog;
+mod diff;
 pub mod file;
 mod index;
+#[cfg(test)]
+mod model_tests;
 mod node;
 mod nsec;
 mod nsec3;
@@ -35,6 +38,7 @@ use hashbrown::HashTable;
 
 pub use builder::{Fault, Oddity, Place, Warning, ZoneBuilder, ZoneError};
 pub use catalog::{Catalog, Hosting};
+pub use diff::{Change, Diff, diff};
 pub use node::{Node, Rdatas, Rrset};
 pub use nsec3::{Nsec3, Nsec3Chain, Nsec3Hash, Nsec3Lookup};
 pub use records::{Cursor, Record, Records};

@@ -133,10 +133,14 @@ impl<'z> Node<'z> {
         self.sets_and_stray_sigs().filter(|set| !set.is_empty())
     }
 
-    /// As [`Node::rrsets`], and with the sets that consist of signatures alone.
-    pub(super) fn sets_and_stray_sigs(&self) -> impl Iterator<Item = Rrset<'z>> + use<'z> {
+    fn sets_and_stray_sigs(&self) -> impl Iterator<Item = Rrset<'z>> + use<'z> {
         let zone = self.zone;
         self.sets().iter().map(move |set| Rrset { zone, set })
+    }
+
+    /// The sets with their numbers in the zone's arena.
+    pub(super) fn numbered_sets(&self) -> impl Iterator<Item = (usize, Rrset<'z>)> + use<'z> {
+        (self.entry().sets_at as usize..).zip(self.sets_and_stray_sigs()).filter(|(_, set)| !set.is_empty())
     }
 
     pub(super) fn sets(&self) -> &'z [SetEntry] {

@@ -71,6 +71,11 @@ impl<'z> Records<'z> {
         self.cursor
     }
 
+    /// The record given last is one of a hashed owner.
+    pub(super) fn is_at_hashed(&self) -> bool {
+        self.node().is_none()
+    }
+
     /// The SOA as the first and the last record of a transfer.
     pub fn soa(zone: &'z Zone) -> Option<Record<'z>> {
         let soa = zone.apex_node().rrset(Rtype::SOA)?;

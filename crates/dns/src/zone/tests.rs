@@ -24,7 +24,7 @@ fn soa_data(serial: u32) -> Vec<u8> {
     data
 }
 
-fn builder() -> ZoneBuilder {
+pub(super) fn builder() -> ZoneBuilder {
     let mut builder = ZoneBuilder::new(&name("Example."));
     builder.add(&name("example."), Rtype::SOA, 3600, &soa_data(7)).unwrap();
     builder.add(&name("example."), Rtype::NS, 3600, &pointing("ns.example.")).unwrap();

@@ -136,6 +136,9 @@ pub enum Oddity {
     /// NSEC3PARAM names a chain of which there is nothing.
     #[error("NSEC3PARAM names parameters that no NSEC3 record has; denials go unproven")]
     NoChain,
+    /// Signed, and neither NSEC nor NSEC3.
+    #[error("the zone is signed and has no chain of NSEC or NSEC3 records; denials go unproven")]
+    NoDenial,
     /// RFC 9276 section 3.1.
     #[error("{iterations} NSEC3 iterations; resolvers may refuse more than 0 (RFC 9276)")]
     Iterations {

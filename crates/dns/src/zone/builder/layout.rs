@@ -9,6 +9,7 @@ use domain::base::iana::Rtype;
 use hashbrown::HashTable;
 
 use super::error::{Fault, Oddity, Place, Warning, ZoneError};
+use super::lint::lint;
 use super::staged::{self, Key, Staged};
 use super::{Owners, ZoneBuilder};
 use crate::name::{Name, NameBuf};
@@ -47,6 +48,8 @@ struct Laid {
     nodes: Vec<NodeEntry>,
     names: Vec<u8>,
     sets: Vec<SetEntry>,
+    /// Where the first record of each set was read.
+    places: Vec<Place>,
     data: Vec<u8>,
     /// Sets of NSEC3, which belong to no node: they follow the nodes' sets.
     hashed: Vec<(nsec3::Nsec3Hash, SetEntry)>,
@@ -97,7 +100,10 @@ impl<'a> Layout<'a> {
         self.check_set(name, &set, place)?;
         match nsec3::hash_of(name.wire, self.apex).filter(|_| rtype == Rtype::NSEC3) {
             Some(hash) => self.laid.hashed.push((hash, set)),
-            None => self.laid.sets.push(set),
+            None => {
+                self.laid.sets.push(set);
+                self.laid.places.push(place);
+            }
         }
         Ok(())
     }
@@ -149,7 +155,7 @@ impl<'a> Layout<'a> {
             return Err(self.no_soa());
         }
         let sets = &self.laid.sets[sets_at..];
-        check_alias(name, sets)?;
+        check_alias(name, sets, &self.laid.places[sets_at..])?;
         let flags = flags_of(sets, name.at_apex);
         let sets_len = sets.len() as u16;
         let mut starts = [0u8; 128];
@@ -247,14 +253,16 @@ impl Site<'_> {
 
 /// A CNAME stands alone (RFC 1034 section 3.6.2) but for what DNSSEC puts beside it (RFC 2181 section 10.1,
 /// RFC 4034 section 4).
-fn check_alias(name: &Site<'_>, sets: &[SetEntry]) -> Result<(), ZoneError> {
-    let owned = || sets.iter().filter(|set| set.records > 0).map(|set| set.rtype);
-    if !owned().any(|rtype| rtype == Rtype::CNAME) {
+fn check_alias(name: &Site<'_>, sets: &[SetEntry], places: &[Place]) -> Result<(), ZoneError> {
+    let owned = || sets.iter().zip(places).filter(|(set, _)| set.records > 0);
+    if !owned().any(|(set, _)| set.rtype == Rtype::CNAME) {
         return Ok(());
     }
     let beside = [Rtype::CNAME, Rtype::NSEC, Rtype::KEY, Rtype::SIG];
-    match owned().find(|rtype| !beside.contains(rtype)) {
-        Some(other) => Err(name.error(Fault::CnameAndOther { other }, Rtype::CNAME, Place::default())),
+    match owned().find(|(set, _)| !beside.contains(&set.rtype)) {
+        Some((set, place)) => {
+            Err(name.error(Fault::CnameAndOther { other: set.rtype }, Rtype::CNAME, *place))
+        }
         None => Ok(()),
     }
 }
@@ -318,6 +326,7 @@ impl Laid {
         zone.soa = SoaTimes::of(&zone);
         let mut warnings = self.warnings;
         zone.choose_chain(links, &mut warnings);
+        lint(&zone, &self.places, &mut warnings);
         (zone, warnings)
     }
 

@@ -11,6 +11,7 @@
 
 mod error;
 mod layout;
+mod lint;
 mod owners;
 mod staged;
 
@@ -114,6 +115,17 @@ impl ZoneBuilder {
             return Err(Fault::TooLarge);
         }
         Ok(())
+    }
+}
+
+impl Zone {
+    /// A builder that holds every record of this zone, to make its next version of.
+    pub fn to_builder(&self) -> Result<ZoneBuilder, ZoneError> {
+        let mut builder = ZoneBuilder::new(&self.apex);
+        for record in self.records() {
+            builder.add(&record.owner, record.rtype, record.ttl, record.rdata)?;
+        }
+        Ok(builder)
     }
 }
 

@@ -87,5 +87,5 @@ fn finish(mut reader: Reader) -> Result<Loaded, FileError> {
     let place =
         |warning: Warning| reader.finding(warning.place.file, warning.place.line, warning.to_string());
     let warnings = warnings.into_iter().map(place).collect();
-    Ok(Loaded { zone, warnings, files: reader.paths })
+    Ok(Loaded { zone, warnings, files: reader.into_paths() })
 }

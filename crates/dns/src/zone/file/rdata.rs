@@ -97,7 +97,7 @@ fn fields_of(rtype: Rtype) -> Option<&'static [Field]> {
         Rtype::AMTRELAY => &[Relay],
         Rtype::DNSKEY | Rtype::CDNSKEY | Rtype::KEY | Rtype::RKEY => &[U16, U8, Algorithm, Base64],
         Rtype::DS | Rtype::CDS | Rtype::DLV | Rtype::TA => &[U16, Algorithm, U8, Hex],
-        Rtype::RRSIG | Rtype::SIG => &[Type, Algorithm, U8, Ttl, Time, Time, U16, Name, Base64],
+        Rtype::RRSIG | Rtype::SIG => &[Type, Algorithm, U8, U32, Time, Time, U16, Name, Base64],
         Rtype::NSEC => &[Name, Types],
         _ => return None,
     })

@@ -22,13 +22,20 @@ use crate::zone::{Place, ZoneBuilder, ZoneError};
 /// Reads sources into a builder.
 pub(super) struct Reader {
     pub(super) builder: ZoneBuilder,
-    /// Paths by the numbers in [`Place`].
-    pub(super) paths: Vec<PathBuf>,
+    /// Files by the numbers in [`Place`].
+    files: Vec<File>,
     limits: Limits,
     records: u64,
     default_ttl: Option<u32>,
     last_ttl: Option<u32>,
     data: Vec<u8>,
+}
+
+struct File {
+    /// The path as it was given.
+    path: PathBuf,
+    /// The same without links and `..`: two paths may lead to one file.
+    real: PathBuf,
 }
 
 /// A text under reading.
@@ -52,7 +59,7 @@ impl Reader {
         let builder = ZoneBuilder::new(apex);
         Reader {
             builder,
-            paths: Vec::new(),
+            files: Vec::new(),
             limits,
             records: 0,
             default_ttl: None,
@@ -70,8 +77,13 @@ impl Reader {
     /// Reads a text that is no file; it can include none.
     pub(super) fn read_text(&mut self, label: &Path, text: &[u8]) -> Result<(), FileError> {
         let origin = self.builder.apex().to_owned();
-        self.paths.push(label.to_owned());
+        self.files.push(File { path: label.to_owned(), real: label.to_owned() });
         self.read(Source { text, file: 0, chain: vec![0], origin, owner: None })
+    }
+
+    /// The files that were read, in the order in which they were met.
+    pub(super) fn into_paths(self) -> Vec<PathBuf> {
+        self.files.into_iter().map(|file| file.path).collect()
     }
 
     fn include(
@@ -89,10 +101,11 @@ impl Reader {
     }
 
     fn file_number(&mut self, path: &Path) -> u16 {
-        let known = self.paths.iter().position(|known| known == path);
+        let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let known = self.files.iter().position(|file| file.real == real);
         let file = known.unwrap_or_else(|| {
-            self.paths.push(path.to_owned());
-            self.paths.len() - 1
+            self.files.push(File { path: path.to_owned(), real });
+            self.files.len() - 1
         });
         u16::try_from(file).unwrap_or(u16::MAX)
     }
@@ -173,7 +186,7 @@ impl Reader {
             let depth = self.limits.include_depth;
             return Err(Complaint::new(format!("files include each other more than {depth} deep")));
         }
-        let including = self.paths.get(usize::from(source.file)).and_then(|path| path.parent());
+        let including = self.files.get(usize::from(source.file)).and_then(|file| file.path.parent());
         let path = including.unwrap_or(Path::new("")).join(path);
         let number = self.file_number(&path);
         if source.chain.contains(&number) {
@@ -277,7 +290,7 @@ impl Reader {
     }
 
     pub(super) fn finding(&self, file: u16, line: u32, what: String) -> FileError {
-        let path = self.paths.get(usize::from(file)).cloned().unwrap_or_default();
+        let path = self.files.get(usize::from(file)).map(|file| file.path.clone()).unwrap_or_default();
         FileError { path, line, what }
     }
 }
