@@ -7,8 +7,8 @@ mod mistake;
 mod service;
 
 pub(crate) use service::{
-    AnswerModeArg, DnsAction, DnsArgs, IdleArg, KeyFormArg, LogFormatArg, ModeArg, PlaceArgs, ProcessArgs,
-    ServeArgs, WebArgs, XdpModeArg, ZeroCopyArg, ZoneArg,
+    AnswerModeArg, DnsAction, DnsArgs, GsoArg, IdleArg, KeyFormArg, LogFormatArg, ModeArg, PlaceArgs,
+    ProcessArgs, ServeArgs, WebArgs, XdpModeArg, ZeroCopyArg, ZoneArg,
 };
 
 use clap::error::ErrorKind;

@@ -31,6 +31,8 @@ pub(crate) struct Config {
     pub(crate) xdp_mode: XdpMode,
     /// Whether the driver reads and writes our memory itself.
     pub(crate) zero_copy: ZeroCopy,
+    /// How bulk leaves where the kernel copies frames.
+    pub(crate) gso: Gso,
     /// Let the kernel poll the NIC for so long in our system call.
     pub(crate) busy_poll: Option<Span>,
     /// The embedded NIC: `tidegateN` has the subnets 10.77.N.0/24 and fd77:0:0:N::/64.
@@ -82,6 +84,17 @@ pub(crate) enum ZeroCopy {
     Off,
 }
 
+/// Who cuts bulk into segments, where the kernel copies frames anyway.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Gso {
+    /// The kernel or the NIC: up to 64 KiB leave at once (generic segmentation offload).
+    #[default]
+    Auto,
+    /// We do: every frame goes through the transmit ring.
+    Off,
+}
+
 /// As whom the process runs, what it says, and how it ends.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -123,6 +136,7 @@ impl Default for Config {
             batch: 32,
             xdp_mode: XdpMode::default(),
             zero_copy: ZeroCopy::default(),
+            gso: Gso::default(),
             busy_poll: None,
             name: "tidegate0".to_owned(),
             process: Process::default(),

@@ -42,6 +42,12 @@ impl Block {
     }
 }
 
+impl AsRef<[u8]> for Block {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 impl Drop for Block {
     fn drop(&mut self) {
         self.account.0.fetch_sub(self.booked, Ordering::Relaxed);

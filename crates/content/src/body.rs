@@ -9,6 +9,7 @@ use crate::block::Block;
 use crate::file::StreamedFile;
 use crate::read_ahead::ReadAhead;
 use std::sync::Arc;
+use tidegate_packet::{SharedBytes, Tail};
 
 /// Where bytes come from.
 #[derive(Clone, Debug)]
@@ -131,6 +132,27 @@ impl Body {
             at += extent.len;
         }
         Some(Self::of_extents(extents))
+    }
+
+    /// How many bytes from `offset` on lie in a row in memory.
+    #[inline]
+    pub(crate) fn contiguous_len(&self, offset: u64) -> u64 {
+        match &self.extents {
+            Extents::One(Extent { source: Source::Memory(_), len, .. }) => len.saturating_sub(offset),
+            _ => 0,
+        }
+    }
+
+    /// The `len` bytes from `offset` on where they lie, if they lie in a row in memory.
+    pub(crate) fn tail(&self, offset: u64, len: usize) -> Option<Tail> {
+        match &self.extents {
+            Extents::One(Extent { source: Source::Memory(block), offset: start, .. }) => {
+                let start = usize::try_from(start + offset).ok()?;
+                let block: SharedBytes = Arc::<Block>::clone(block);
+                Tail::new(block, start..start.checked_add(len)?)
+            }
+            _ => None,
+        }
     }
 
     /// Fills `out` with the bytes from `offset` on. False if a file no longer has them, or the body never

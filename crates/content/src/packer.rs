@@ -49,6 +49,8 @@ pub struct PackerCounters {
     pub copied_count: u64,
     /// Pieces that are no chunk, copied and summed.
     pub sliced_count: u64,
+    /// Bulk segments whose bytes stayed where they are.
+    pub bulk_count: u64,
     /// Kept frames that gave way to others.
     pub evicted_count: u64,
     /// Fetches that failed because the pool had no frame.
@@ -130,6 +132,23 @@ impl Packer {
             (Some(chunk), Mode::MemCopy) => self.fetch_copy(response, chunk, pool),
             (None, _) => self.fetch_slice(response, offset, len, pool),
         }
+    }
+
+    /// A frame with the `len` bytes of `response` from `offset` on, of which only the head's are in the frame and the
+    /// others are its tail, where they lie. `None` if the pool has no frame or [`Response::bulk_len`] says no.
+    pub fn fetch_bulk(
+        &mut self,
+        response: &Response,
+        offset: u64,
+        len: usize,
+        pool: &mut Pool,
+    ) -> Option<Frame> {
+        let prepared = response.prepared();
+        let (head_len, tail) = prepared.split(offset, len)?;
+        let (mut frame, _) = self.fill(response, offset, head_len, pool)?;
+        frame.append(tail);
+        self.counters.bulk_count += 1;
+        Some(frame)
     }
 
     /// Gives all ready packets back to the pool.

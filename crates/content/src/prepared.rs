@@ -25,10 +25,14 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use tidegate_base::Sum;
+use tidegate_packet::Tail;
 
 /// Bytes in a chunk but the last, for each family: what fits a 1,500-byte MTU less the timestamps option and
 /// its padding (RFC 7323 section 3). IPv4: 1460 - 12; IPv6: 1440 - 12. The longer first.
 pub const CHUNK_LENS: [usize; 2] = [1448, 1428];
+
+/// What of a head goes into the frame of a bulk segment: it must leave its tailroom.
+const HEAD_IN_FRAME_LEN_MAX: u64 = 1024;
 
 /// A response that any number of requests share.
 #[derive(Debug)]
@@ -172,6 +176,23 @@ impl Prepared {
         }
         let (farther, nearer) = (longer.max(shorter), longer.min(shorter));
         if farther <= max { farther } else { nearer.min(max) }
+    }
+
+    /// How many of the bytes from `offset` on [`Prepared::split`] can give, at most `max`: none of what is not in a row
+    /// in memory.
+    #[inline]
+    pub(crate) fn bulk_len(&self, offset: u64, max: usize) -> usize {
+        let head_left = self.head_len().saturating_sub(offset);
+        let body_left = self.body.contiguous_len(offset.saturating_sub(self.head_len()));
+        let all = if body_left == 0 || head_left > HEAD_IN_FRAME_LEN_MAX { 0 } else { head_left + body_left };
+        all.min(max as u64) as usize
+    }
+
+    /// The `len` bytes from `offset` on as how many of them are the head's, and the rest where it lies.
+    pub(crate) fn split(&self, offset: u64, len: usize) -> Option<(usize, Tail)> {
+        let from_head = (self.head_len().saturating_sub(offset) as usize).min(len);
+        let body_offset = (offset + from_head as u64).saturating_sub(self.head_len());
+        Some((from_head, self.body.tail(body_offset, len - from_head)?))
     }
 
     /// How many bytes there are from `offset` to the end of its chunk.

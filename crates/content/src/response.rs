@@ -2,7 +2,7 @@
 //!
 //! Small, because each connection keeps one a request until it is acknowledged: it is the send buffer.
 
-use crate::prepared::Prepared;
+use crate::prepared::{CHUNK_LENS, Prepared};
 use crate::stamp::Stamp;
 use std::sync::Arc;
 
@@ -15,6 +15,9 @@ pub struct Response {
 }
 
 const _: () = assert!(size_of::<Response>() <= 32, "a connection keeps one of these a request");
+
+/// What is shorter is no bulk: its few segments are as cheap one by one.
+const BULK_LEN_MIN: u64 = 4 * CHUNK_LENS[0] as u64;
 
 impl Response {
     /// Head and body.
@@ -43,6 +46,17 @@ impl Response {
     pub fn segment_len(&self, offset: u64, max: usize) -> usize {
         let left = self.len.saturating_sub(offset).min(max as u64) as usize;
         self.prepared.segment_len(offset, left)
+    }
+
+    /// How many of the bytes from `offset` on can be sent as bulk ([`Packer::fetch_bulk`](crate::Packer::fetch_bulk)), at
+    /// most `max`.
+    #[inline]
+    pub fn bulk_len(&self, offset: u64, max: usize) -> usize {
+        if self.len < BULK_LEN_MIN {
+            return 0;
+        }
+        let left = self.len.saturating_sub(offset).min(max as u64) as usize;
+        self.prepared.bulk_len(offset, left)
     }
 
     /// What it is made from.

@@ -260,3 +260,27 @@ fn a_peer_of_small_segments_gets_full_ones() {
     assert_eq!(response.segment_len(1072, 536), 536);
     assert_eq!(response.segment_len(1072, 1448), 1448 - 1072, "back on the cut");
 }
+
+#[test]
+fn bulk_is_the_same_bytes_as_chunks() {
+    let (mut pool, mut packer) = (pool(64), Packer::new(Mode::MemCopy));
+    let response = Response::whole(Prepared::new(head(20), noise(40_000)), Stamp::new(1, false));
+    let whole = drain(&mut packer, &response, 1448, &mut pool);
+    for offset in [0, 1448, 28_960] {
+        let len = response.bulk_len(offset, 20_000);
+        let frame = packer.fetch_bulk(&response, offset, len, &mut pool).unwrap();
+        let bytes = [frame.data(), frame.tail().unwrap().bytes()].concat();
+        assert_eq!(bytes, whole[offset as usize..][..len]);
+        pool.free(frame);
+    }
+    let left = response.len() - 30_000;
+    assert_eq!(response.bulk_len(30_000, 100_000) as u64, left, "to the end and no further");
+}
+
+#[test]
+fn what_is_short_is_no_bulk() {
+    let prepared = Prepared::new(head(0), noise(40_000));
+    let head_only = Response::head_only(prepared, Stamp::new(1, false));
+    let short = Response::whole(Prepared::new(head(0), noise(2000)), Stamp::new(1, false));
+    assert_eq!((head_only.bulk_len(0, 100_000), short.bulk_len(0, 100_000)), (0, 0));
+}

@@ -32,6 +32,10 @@ impl Module for PortOut {
         }
     }
 
+    fn bulk_len_max(&self, ctx: &Context<'_>) -> usize {
+        ctx.port_bulk_len_max(self.port)
+    }
+
     fn room(&mut self, ctx: &mut Context<'_>, _: usize) -> usize {
         ctx.with_port(self.port, |port, pool| port.tx_room(pool)).unwrap_or(0)
     }

@@ -113,6 +113,11 @@ impl Egress for Gate<'_, '_> {
     }
 
     #[inline]
+    fn bulk_len_max(&mut self) -> usize {
+        self.ctx.bulk_len_max(0)
+    }
+
+    #[inline]
     fn send(&mut self, frame: Frame) {
         self.sent_count += 1;
         self.ctx.emit(0, frame);

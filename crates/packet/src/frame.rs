@@ -3,6 +3,7 @@
 //! Invariant: `SCRATCH_LEN <= start` and `start + len <= limit <= chunk size`, and no second `Frame`
 //! of the same chunk exists (the pool sees to that), so slices handed out never alias.
 
+use crate::tail::Tail;
 use std::ptr::NonNull;
 
 /// Bytes at the head of each chunk for metadata attributes, never sent.
@@ -22,6 +23,8 @@ pub struct Frame {
     start: u16,
     len: u16,
     limit: u16,
+    /// In a box, because few frames have one and all are moved about.
+    tail: Option<Box<Tail>>,
 }
 
 // SAFETY: a frame is the only handle to its chunk, and chunks are plain bytes of memory that `Memory`
@@ -43,7 +46,7 @@ impl Frame {
         limit: u16,
     ) -> Self {
         debug_assert!(usize::from(start) >= SCRATCH_LEN && start + len <= limit);
-        Self { chunk, index, start, len, limit }
+        Self { chunk, index, start, len, limit, tail: None }
     }
 
     /// The chunk's number in its pool.
@@ -78,6 +81,29 @@ impl Frame {
     /// Free bytes after the data.
     pub const fn tailroom(&self) -> usize {
         self.limit as usize - self.start as usize - self.len as usize
+    }
+
+    /// What follows the data on the wire, if it goes to a port that takes such frames.
+    #[inline]
+    pub fn tail(&self) -> Option<&Tail> {
+        self.tail.as_deref()
+    }
+
+    /// The tail, to say how it is cut.
+    #[inline]
+    pub fn tail_mut(&mut self) -> Option<&mut Tail> {
+        self.tail.as_deref_mut()
+    }
+
+    /// Has `tail` follow the data.
+    pub fn append(&mut self, tail: Tail) {
+        self.tail = Some(Box::new(tail));
+    }
+
+    /// How many bytes there are with the tail.
+    #[inline]
+    pub fn len_with_tail(&self) -> usize {
+        self.len() + self.tail().map_or(0, Tail::len)
     }
 
     /// The data.

@@ -22,9 +22,11 @@ mod frame;
 mod memory;
 mod pool;
 mod prefetch;
+mod tail;
 
 pub use batch::{BATCH_LEN_MAX, Batch};
 pub use frame::{Frame, HEADROOM_LEN, SCRATCH_LEN};
 pub use memory::{HeapMemory, Memory};
 pub use pool::{ChunkAddr, Occupancy, Pool, PoolError, Retained};
 pub use prefetch::prefetch;
+pub use tail::{Cut, SharedBytes, Tail};

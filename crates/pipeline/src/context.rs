@@ -22,6 +22,8 @@ pub struct Context<'w> {
     pub(crate) links: &'w [Option<usize>],
     /// For each queue, how many more frames it may get this round.
     pub(crate) rooms: &'w mut [usize],
+    /// For each queue, how much payload a frame with a tail may have there.
+    pub(crate) bulk_lens: &'w [usize],
     pub(crate) counters: &'w mut ModuleCounters,
     pub(crate) batch_len: usize,
 }
@@ -50,6 +52,17 @@ impl Context<'_> {
             // Whatever leaves through an open gate is dropped, in any number.
             _ => usize::MAX,
         }
+    }
+
+    /// How many bytes of payload a frame with a tail may have that is emitted through `gate`; zero: no such frame.
+    #[inline]
+    pub fn bulk_len_max(&self, gate: usize) -> usize {
+        self.links.get(gate).copied().flatten().map_or(0, |queue| self.bulk_lens[queue])
+    }
+
+    /// The same of a port.
+    pub fn port_bulk_len_max(&self, port: PortIndex) -> usize {
+        self.ports.get(port.0).map_or(0, |port| port.bulk_len_max())
     }
 
     /// Sends `frame` out of `gate`. An output gate that leads nowhere drops it, counted.

@@ -54,6 +54,13 @@ pub trait Module: Any + Send {
         downstream
     }
 
+    /// How many bytes of payload a frame with a tail may have altogether, for it to be emitted to this module
+    /// ([`Port::bulk_len_max`](tidegate_port::Port::bulk_len_max)). Zero, as for most: frames are what they hold.
+    fn bulk_len_max(&self, ctx: &Context<'_>) -> usize {
+        let _ = ctx;
+        0
+    }
+
     /// When it wants its turn even if no frame arrives.
     fn next_deadline(&self) -> Option<Instant> {
         None

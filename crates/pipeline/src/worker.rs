@@ -154,6 +154,8 @@ pub struct Worker {
     steps: Vec<Step>,
     queues: Vec<Queue>,
     rooms: Vec<usize>,
+    /// For each queue, how much payload a frame with a tail may have; fixed, since ports are.
+    bulk_lens: Vec<usize>,
     commands: Receiver<Command>,
     stopping: bool,
     round_count: u64,
@@ -199,18 +201,22 @@ impl Worker {
     ) -> Self {
         let (steps, queues) = compile(graph);
         let rooms = vec![0; queues.len()];
-        Self {
+        let bulk_lens = rooms.clone();
+        let mut worker = Self {
             config,
             pool,
             ports,
             steps,
             queues,
             rooms,
+            bulk_lens,
             commands,
             stopping: false,
             round_count: 0,
             sleep_count: 0,
-        }
+        };
+        worker.measure_bulk();
+        worker
     }
 
     /// Runs until [`Worker::stop`].
@@ -319,6 +325,15 @@ impl Worker {
         }
     }
 
+    /// Asks every module which frames with a tail it takes.
+    fn measure_bulk(&mut self) {
+        for step in 0..self.steps.len() {
+            let len_max = self.call(step, Instant::ZERO, |module, ctx| module.bulk_len_max(ctx));
+            let inputs = self.steps[step].inputs.clone();
+            self.bulk_lens[inputs].fill(len_max);
+        }
+    }
+
     fn drain_inputs(&mut self, step: usize, now: Instant) -> usize {
         let mut count = 0;
         for (gate, queue) in self.steps[step].inputs.clone().enumerate() {
@@ -356,6 +371,7 @@ impl Worker {
             queues: &mut self.queues,
             links,
             rooms: &mut self.rooms,
+            bulk_lens: &self.bulk_lens,
             counters,
             batch_len: self.config.batch_len,
         };

@@ -9,13 +9,18 @@
 //! Invariant: every address on a ring belongs to a chunk that the pool has recorded as submitted. A port
 //! that is dropped leaves its chunks so: the pool then keeps its memory, because the kernel may still use it.
 //!
+//! Bulk has a second way out ([`AfXdpPort::send_bulk_through`]): a frame with a tail leaves through a packet socket, and
+//! the kernel or the NIC cuts it into segments. What a round puts on the ring goes before what it sends as bulk.
+//!
 //! Not here: which frames arrive. Whoever owns the XDP program puts [`AfXdpPort::socket`] into its map.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use arrayvec::ArrayVec;
 use tidegate_packet::{BATCH_LEN_MAX, Batch, ChunkAddr, Frame, Pool};
 use tidegate_sys::netlink::{Netlink, NetlinkError};
+use tidegate_sys::packet_socket::{Bulk, PacketSocket, SEND_COUNT_MAX, SegmentPlan, Sent};
 use tidegate_sys::xsk::{Descriptor, DriverMode, Umem, Wake, XskConfig, XskError, XskSocket, XskStatistics};
 
 use crate::{Port, PortCounters};
@@ -46,8 +51,41 @@ pub struct AfXdpPort {
     /// The device was down or gone when the kernel was last asked to send: what is sent meanwhile is lost, as
     /// on any link, and does not take the pool's chunks hostage.
     down: bool,
+    bulk: Option<BulkQueue>,
     counters: PortCounters,
 }
+
+/// What becomes of the push flag of bulk (RFC 9293 section 3.9.1.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Push {
+    /// It stays.
+    Kept,
+    /// It goes: for a device whose other end is a kernel of this machine (veth). What the kernel cuts for a packet
+    /// socket belongs to nobody but for its last segment. A receiver's offload (GRO) tells flows apart by owner as well,
+    /// and a push flag makes it deliver the last segment before the others, which it still gathers.
+    Cleared,
+}
+
+/// The way out for frames with a tail.
+#[derive(Debug)]
+struct BulkQueue {
+    socket: PacketSocket,
+    push: Push,
+    /// What this round has sent so far.
+    frames: Vec<Frame>,
+}
+
+impl BulkQueue {
+    fn add(&mut self, mut frame: Frame) {
+        if self.push == Push::Cleared {
+            clear_push(&mut frame);
+        }
+        self.frames.push(frame);
+    }
+}
+
+/// What the length field of an IP packet can name, less the longest IPv4 and TCP headers.
+const BULK_LEN_MAX: usize = 65_535 - 60 - 60;
 
 /// Bytes of an Ethernet header with one VLAN tag.
 const LINK_HEADER_LEN: usize = 18;
@@ -77,10 +115,17 @@ impl AfXdpPort {
             filled: 0,
             unsent: false,
             down: false,
+            bulk: None,
             counters: PortCounters::default(),
         };
         port.refill(pool);
         Ok(port)
+    }
+
+    /// Takes frames with a tail from now on, and sends them through `socket`, which must be of the same device. Worth
+    /// it where the kernel copies frames anyway; with zero-copy the ring is the shorter way.
+    pub fn send_bulk_through(&mut self, socket: PacketSocket, push: Push) {
+        self.bulk = Some(BulkQueue { socket, push, frames: Vec::new() });
     }
 
     /// What an XSKMAP takes.
@@ -141,14 +186,38 @@ impl AfXdpPort {
         true
     }
 
+    /// Sends what waits as bulk. What the kernel does not take is lost, as on any link that is too slow.
+    fn flush_bulk(&mut self, pool: &mut Pool) {
+        let Some(bulk) = &mut self.bulk else { return };
+        let mut rest = bulk.frames.as_slice();
+        while !rest.is_empty() {
+            let (count, is_sent) = send_some(&bulk.socket, rest);
+            self.counters.syscall_count += 1;
+            let (done, left) = rest.split_at(count.clamp(1, rest.len()));
+            self.counters.count_bulk(done, is_sent);
+            rest = left;
+        }
+        bulk.frames.drain(..).for_each(|frame| pool.free(frame));
+    }
+
+    fn drop_one(&mut self, pool: &mut Pool, frame: Frame) {
+        self.counters.tx_drop_count += 1;
+        pool.free(frame);
+    }
+
     /// Puts a frame on the transmit ring, which has room. The kernel loses empty and overlong frames without
     /// a word, so they are dropped here and counted.
     #[inline]
     fn send_one(&mut self, pool: &mut Pool, frame: Frame) {
+        if frame.tail().is_some() {
+            match &mut self.bulk {
+                Some(bulk) => return bulk.add(frame),
+                None => return self.drop_one(pool, frame),
+            }
+        }
         let len = frame.len();
         if len == 0 || len > self.frame_len_max || self.down {
-            self.counters.tx_drop_count += 1;
-            return pool.free(frame);
+            return self.drop_one(pool, frame);
         }
         match pool.submit(frame) {
             Some(ChunkAddr(addr)) => {
@@ -216,6 +285,7 @@ impl Port for AfXdpPort {
         if published > 0 || self.unsent {
             self.kick(pool);
         }
+        self.flush_bulk(pool);
         self.reap(pool);
     }
 
@@ -227,6 +297,10 @@ impl Port for AfXdpPort {
         self.frame_len_max
     }
 
+    fn bulk_len_max(&self) -> usize {
+        if self.bulk.is_some() { BULK_LEN_MAX } else { 0 }
+    }
+
     /// Makes one system call, to ask the kernel for its drops.
     fn counters(&self) -> PortCounters {
         let kernel = self.socket.statistics().unwrap_or_default();
@@ -236,8 +310,45 @@ impl Port for AfXdpPort {
                 + kernel.rx_ring_full
                 + kernel.fill_ring_empty,
             tx_drop_count: self.counters.tx_drop_count + kernel.tx_invalid_descriptors,
-            syscall_count: self.socket.syscall_count(),
+            syscall_count: self.counters.syscall_count + self.socket.syscall_count(),
             ..self.counters
         }
     }
 }
+
+/// Sends some of `frames`: how many are done with, and whether they were taken.
+fn send_some(socket: &PacketSocket, frames: &[Frame]) -> (usize, bool) {
+    let bulks: ArrayVec<Bulk<'_>, SEND_COUNT_MAX> =
+        frames.iter().filter_map(bulk).take(SEND_COUNT_MAX).collect();
+    match socket.try_send(&bulks) {
+        Sent::Taken(count) => (count, true),
+        Sent::Full => (1, false),
+        Sent::DeviceGone => (frames.len(), false),
+    }
+}
+
+/// A frame with a tail, as a packet socket takes it.
+fn bulk(frame: &Frame) -> Option<Bulk<'_>> {
+    let tail = frame.tail()?;
+    let plan = SegmentPlan {
+        is_ipv4: tail.cut.is_ipv4,
+        transport_start: tail.cut.transport_start,
+        header_len: tail.cut.header_len,
+        segment_len: tail.cut.segment_len,
+        payload_len: frame.len_with_tail().saturating_sub(tail.cut.header_len.into()),
+    };
+    Some(Bulk { plan, head: frame.data(), tail: tail.bytes() })
+}
+
+/// The checksum field of bulk covers the pseudo header only, so it stays right.
+fn clear_push(frame: &mut Frame) {
+    let flags_at =
+        frame.tail().map_or(usize::MAX, |tail| usize::from(tail.cut.transport_start) + TCP_FLAGS_OFFSET);
+    if let Some(flags) = frame.data_mut().get_mut(flags_at) {
+        *flags &= !TCP_PSH;
+    }
+}
+
+/// Where a TCP header has its flags, and which one is push (RFC 9293 section 3.1).
+const TCP_FLAGS_OFFSET: usize = 13;
+const TCP_PSH: u8 = 0x08;

@@ -22,13 +22,13 @@ mod pcap;
 mod singly;
 mod tap;
 
-pub use af_xdp::{AfXdpError, AfXdpPort};
+pub use af_xdp::{AfXdpError, AfXdpPort, Push};
 pub use memory::{CopyPort, MovePort, joined_by_copy, joined_by_move};
 pub use pcap::{Capture, CaptureError, CapturedPort, PcapPort, Replay};
 pub use tap::TapPort;
 
 use std::os::fd::BorrowedFd;
-use tidegate_packet::{Batch, Pool};
+use tidegate_packet::{Batch, Frame, Pool};
 
 /// What a port did so far.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
@@ -63,6 +63,16 @@ impl PortCounters {
         self.tx_packet_count += 1;
         self.tx_byte_count += len as u64;
     }
+
+    /// Frames with a tail count as what they hold, each once: how often they are cut is not known here.
+    fn count_bulk(&mut self, frames: &[Frame], is_sent: bool) {
+        if is_sent {
+            self.tx_packet_count += frames.len() as u64;
+            self.tx_byte_count += frames.iter().map(|frame| frame.len_with_tail() as u64).sum::<u64>();
+        } else {
+            self.tx_drop_count += frames.len() as u64;
+        }
+    }
 }
 
 /// One queue of one device, owned by one worker.
@@ -84,6 +94,12 @@ pub trait Port: Send {
 
     /// The largest frame it sends, link header included.
     fn frame_len_max(&self) -> usize;
+
+    /// How many bytes of payload a frame with a tail may have altogether ([`tidegate_packet::Tail`]): such a frame
+    /// is cut into segments behind the port. Zero: it takes none.
+    fn bulk_len_max(&self) -> usize {
+        0
+    }
 
     /// What it did so far.
     fn counters(&self) -> PortCounters;

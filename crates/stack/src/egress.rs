@@ -11,6 +11,11 @@ pub trait Egress {
     /// How many more frames [`Egress::send`] takes.
     fn room(&mut self) -> usize;
 
+    /// How many bytes of payload a frame with a tail may have altogether; zero: none is taken.
+    fn bulk_len_max(&mut self) -> usize {
+        0
+    }
+
     /// Takes a whole frame, link header first.
     fn send(&mut self, frame: Frame);
 }

@@ -128,6 +128,24 @@ pub trait Service: Sized {
         pool: &mut Pool,
     ) -> Result<Payload, FetchError>;
 
+    /// How many of the bytes from `offset` on, at most `max`, [`Service::fetch_bulk`] has; zero: none.
+    fn bulk_len(response: &Self::Response, offset: u64, max: usize) -> usize {
+        let _ = (response, offset, max);
+        0
+    }
+
+    /// The `len` bytes from `offset` on, most of them as the frame's tail; their sum is not asked for.
+    fn fetch_bulk(
+        &mut self,
+        response: &Self::Response,
+        offset: u64,
+        len: usize,
+        pool: &mut Pool,
+    ) -> Result<Frame, FetchError> {
+        let _ = (response, offset, len, pool);
+        Err(FetchError::Gone)
+    }
+
     /// Datagrams of one received batch, at most [`BURST_LEN_MAX`](crate::BURST_LEN_MAX), each to be given its
     /// [`Reply`]. A service without UDP refuses them.
     fn on_datagrams(&mut self, now: Instant, burst: &mut [Datagram], pool: &mut Pool) {

@@ -18,9 +18,9 @@ use crate::table::{Reach, Slot};
 use crate::tcp_in::{family, fresh_slot};
 use std::net::SocketAddr;
 use tidegate_base::{DropReason, Duration, Instant, Sum};
-use tidegate_packet::{Frame, Pool};
+use tidegate_packet::{Cut, Frame, Pool};
 use tidegate_tcp::{Closed, Connection, Outgoing};
-use tidegate_wire::{EtherType, IpRepr, Protocol};
+use tidegate_wire::{EtherType, IpRepr, Protocol, tcp};
 
 /// Times that a neighbour is asked for before a connection to it is given up (RFC 4861 section 10).
 const SOLICIT_COUNT_MAX: u8 = 3;
@@ -125,6 +125,23 @@ impl<S: Service> Stack<S> {
                 break;
             }
             let queue = &slot.queue;
+            let bulk_len_max = out.bulk_len_max();
+            if bulk_len_max > 0
+                && let Some(bulk) =
+                    slot.tcb.poll_transmit_bulk(now, config, bulk_len_max, &mut |offset, max| {
+                        bulk_len::<S>(queue, offset, max)
+                    })
+            {
+                match bulk_of(&mut self.service, queue, &bulk, out.pool()) {
+                    Ok(frame) => {
+                        let mss = slot.tcb.segment_len_max();
+                        self.counters.tx_segment_count += (bulk.payload_len as u64).div_ceil(mss.into());
+                        out.send(wrap_bulk(&self.host.interface, &link, &slot.key, &bulk, mss, frame));
+                    }
+                    Err(_) => self.drops.count(DropReason::NoFrame),
+                }
+                continue;
+            }
             let next = slot.tcb.poll_transmit(now, config, &mut |offset, max| cut::<S>(queue, offset, max));
             let Some(segment) = next else { break };
             match payload_of(&mut self.service, &slot.queue, &segment, out.pool()) {
@@ -281,6 +298,25 @@ fn cut<S: Service>(queue: &SendQueue<S::Response>, offset: u64, max: usize) -> u
     S::segment_len(&entry.response, offset - entry.start, max).clamp(1, max)
 }
 
+/// How many bytes from `offset` on can be had as bulk: within one response.
+#[inline]
+fn bulk_len<S: Service>(queue: &SendQueue<S::Response>, offset: u64, max: usize) -> usize {
+    let Some(entry) = queue.find(offset) else { return 0 };
+    let left = usize::try_from(entry.end - offset).unwrap_or(usize::MAX);
+    S::bulk_len(&entry.response, offset - entry.start, max.min(left))
+}
+
+#[inline]
+fn bulk_of<S: Service>(
+    service: &mut S,
+    queue: &SendQueue<S::Response>,
+    segment: &Outgoing,
+    pool: &mut Pool,
+) -> Result<Frame, FetchError> {
+    let entry = queue.find(segment.offset).ok_or(FetchError::Gone)?;
+    service.fetch_bulk(&entry.response, segment.offset - entry.start, segment.payload_len, pool)
+}
+
 /// The frame that a segment's headers go before.
 #[inline]
 fn payload_of<S: Service>(
@@ -297,19 +333,60 @@ fn payload_of<S: Service>(
     service.fetch(&entry.response, segment.offset - entry.start, segment.payload_len, pool)
 }
 
+/// The same for a frame with a tail: the lengths are those of the whole, and where the checksum belongs stands the sum
+/// of the pseudo header, which whoever cuts it completes.
+fn wrap_bulk(
+    interface: &Interface,
+    link: &Link,
+    key: &FlowKey,
+    segment: &Outgoing,
+    mss: u32,
+    mut frame: Frame,
+) -> Frame {
+    let repr = tidegate_wire::TcpRepr { src_port: key.local_port, dst_port: key.remote_port, ..segment.repr };
+    let ip = ip_header(key, segment);
+    let header_len = repr.header_len();
+    let segment_len = header_len + segment.payload_len;
+    if let Some(header) = frame.push_front(header_len) {
+        repr.emit(Sum::ZERO, header);
+        let pseudo = ip.pseudo_header_sum(segment_len).fold();
+        header[tcp::CHECKSUM].copy_from_slice(&pseudo.to_be_bytes());
+    }
+    if let Some(header) = frame.push_front(ip.header_len()) {
+        ip.emit(segment_len, header);
+    }
+    let before_link = frame.len();
+    let is_ipv4 = key.remote.is_ipv4();
+    link.push_header(&mut frame, interface.mac(), if is_ipv4 { EtherType::Ipv4 } else { EtherType::Ipv6 });
+    let transport_start = frame.len() - before_link + ip.header_len();
+    if let Some(tail) = frame.tail_mut() {
+        tail.cut = Cut {
+            is_ipv4,
+            transport_start: transport_start as u16,
+            header_len: (transport_start + header_len) as u16,
+            segment_len: mss as u16,
+        };
+    }
+    frame
+}
+
+fn ip_header(key: &FlowKey, segment: &Outgoing) -> IpRepr {
+    IpRepr {
+        src: key.local,
+        dst: key.remote,
+        protocol: Protocol::Tcp,
+        hop_limit: HOP_LIMIT,
+        ecn: segment.ecn,
+    }
+}
+
 /// Pushes TCP, IP and link header before the payload. The headroom of a fresh frame holds them all
 /// (14 + 4 + 40 + 60 of 256 bytes).
 #[inline]
 fn wrap(interface: &Interface, link: &Link, key: &FlowKey, segment: &Outgoing, payload: Payload) -> Frame {
     let Payload { mut frame, sum } = payload;
     let repr = tidegate_wire::TcpRepr { src_port: key.local_port, dst_port: key.remote_port, ..segment.repr };
-    let ip = IpRepr {
-        src: key.local,
-        dst: key.remote,
-        protocol: Protocol::Tcp,
-        hop_limit: HOP_LIMIT,
-        ecn: segment.ecn,
-    };
+    let ip = ip_header(key, segment);
     let header_len = repr.header_len();
     let segment_len = header_len + frame.len();
     if let Some(header) = frame.push_front(header_len) {

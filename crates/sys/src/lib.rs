@@ -7,6 +7,7 @@
 //! |---|---|---|
 //! | [`mem`] | anonymous memory on huge pages | mmap(2), admin-guide/mm/hugetlbpage.rst |
 //! | [`xsk`] | AF_XDP sockets, their UMEM and rings | networking/af_xdp.rst |
+//! | [`packet_socket`] | a way out for bulk, cut behind it | packet(7), linux/virtio_net.h |
 //! | [`tap`] | TAP devices | networking/tuntap.rst |
 //! | [`netlink`] | links, addresses, routes, neighbours, NAPI instances | rtnetlink(7), netlink/specs/netdev.yaml |
 //! | [`ethtool`] | offloads, channels, driver names | networking/ethtool-netlink.rst, ethtool.h |
@@ -37,6 +38,7 @@ pub mod mem;
 pub mod napi;
 pub mod netlink;
 pub mod netns;
+pub mod packet_socket;
 pub mod random;
 pub mod socket;
 pub mod tap;

@@ -111,6 +111,11 @@ impl Recovery {
         self.scoreboard.pipe(snd_nxt).saturating_sub(self.duplicate_count.saturating_mul(mss))
     }
 
+    /// Whether something is lost that was not sent again yet.
+    pub(crate) fn has_to_send_again(&self, snd_una: SeqNumber) -> bool {
+        self.send_one || self.scoreboard.next_hole(snd_una).is_some()
+    }
+
     /// A retransmission left at `range`.
     pub(crate) fn on_send_again(&mut self, range: Range, now: Instant, snd_nxt: SeqNumber, stamp: u32) {
         self.scoreboard.on_send_again(range, now, snd_nxt);

@@ -20,6 +20,9 @@ const SACK_COUNT_MAX: usize = 4;
 const SACK_HEADER_LEN: u32 = 4;
 const SACK_BLOCK_LEN: u32 = 8;
 
+/// The part of the congestion window that a bulk segment waits to fill.
+const BULK_SHARE: u32 = 4;
+
 /// Flags that make something else than text or an acknowledgement due.
 const DUE: Flags = Flags::RESET_DUE.with(Flags::SYN_DUE).with(Flags::PROBE_DUE).with(Flags::TAIL_PROBE_DUE);
 
@@ -60,6 +63,66 @@ impl Connection {
             return Some(self.transmit_ack(now, config));
         }
         None
+    }
+
+    /// As much new text as both windows have room for, up to `len_max` bytes, as one segment that somebody behind
+    /// the stack cuts at [`Connection::segment_len_max`] ("segmentation offload"). `None` where that is not for now: ask
+    /// [`Connection::poll_transmit`] then. `bulk_len(offset, max)` says how many bytes can be had so, 0..=max.
+    #[inline]
+    pub fn poll_transmit_bulk(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        len_max: usize,
+        bulk_len: &mut dyn FnMut(u64, usize) -> usize,
+    ) -> Option<Outgoing> {
+        let mss = self.window.mss;
+        if !self.may_send_bulk() {
+            return None;
+        }
+        let unsent = self.unsent();
+        let room = self.peer_room().min(self.window.cwnd.saturating_sub(self.pipe()));
+        let max = unsent.min(room.into()).min(len_max as u64) as u32;
+        let is_rest = u64::from(max) == unsent;
+        if max == 0 || !is_rest && (max < mss || self.is_worth_waiting(max)) {
+            return None;
+        }
+        let offset = self.offset_of(self.send.nxt);
+        let len = (bulk_len(offset, max as usize) as u32).min(max);
+        let len = whole_segments(len, unsent, mss);
+        if len == 0 {
+            return None;
+        }
+        if !self.is_in_flight() {
+            self.restart_if_idle(now, config);
+        }
+        let fin = self.is_fin_due() && u64::from(len) == unsent && len < self.peer_room();
+        let outgoing = self.emit_new(now, config, Piece { seq: self.send.nxt, len, fin });
+        self.send.last_start = self.send.nxt - (len % mss + if len.is_multiple_of(mss) { mss } else { 0 });
+        Some(outgoing)
+    }
+
+    /// The most payload that one segment has.
+    pub const fn segment_len_max(&self) -> u32 {
+        self.window.mss
+    }
+
+    /// Bulk is for an undisturbed flow: what is due otherwise, what is lost, and what a segment has to say
+    /// besides (SACK blocks, CWR) go by themselves.
+    #[inline]
+    fn may_send_bulk(&self) -> bool {
+        !self.flags.has(DUE)
+            && !self.flags.has(Flags::CWR_DUE)
+            && self.state.can_send()
+            && self.recovery.as_ref().is_none_or(|recovery| !recovery.has_to_send_again(self.send.una))
+            && self.reassembly.is_none()
+    }
+
+    /// Whether more can be sent at once a little later: an acknowledgement that opens the window further is sure
+    /// to come as long as most of the window is under way.
+    #[inline]
+    fn is_worth_waiting(&self, max: u32) -> bool {
+        max < self.window.cwnd / BULK_SHARE && self.pipe() > 2 * self.window.mss
     }
 
     #[cold]
@@ -406,6 +469,19 @@ impl Connection {
             self.release_reassembly();
         }
     }
+}
+
+/// The part of `len` bytes of bulk to send now, of `unsent` in all: whole segments, so that what is sent again is cut
+/// as it was; and not so many that less than two segments stay behind, because a receiver's offload holds the last
+/// segment of a bulk back and lets a short one that comes alone overtake what it holds.
+#[inline]
+fn whole_segments(len: u32, unsent: u64, mss: u32) -> u32 {
+    if u64::from(len) == unsent {
+        return len;
+    }
+    let whole = len - len % mss;
+    let leaves_one = unsent - u64::from(whole) <= mss.into();
+    if leaves_one && whole > mss { whole - mss } else { whole }
 }
 
 /// How many of at most `max` bytes at `offset` make a segment.

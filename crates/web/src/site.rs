@@ -38,7 +38,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use tidegate_base::{Duration, Instant};
 use tidegate_content::{Document, Encoding, Packer, Reader, Response, Stamp};
-use tidegate_packet::Pool;
+use tidegate_packet::{Frame, Pool};
 use tidegate_stack::{Admission, Closed, Conn, ConnId, FetchError, Payload, Service};
 
 /// Heads that a worker remembers.
@@ -328,6 +328,21 @@ impl Service for Site {
     #[inline]
     fn segment_len(response: &Response, offset: u64, max: usize) -> usize {
         response.segment_len(offset, max)
+    }
+
+    #[inline]
+    fn bulk_len(response: &Response, offset: u64, max: usize) -> usize {
+        response.bulk_len(offset, max)
+    }
+
+    fn fetch_bulk(
+        &mut self,
+        response: &Response,
+        offset: u64,
+        len: usize,
+        pool: &mut Pool,
+    ) -> Result<Frame, FetchError> {
+        self.packer.fetch_bulk(response, offset, len, pool).ok_or(FetchError::NoFrame)
     }
 
     #[inline]

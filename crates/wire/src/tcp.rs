@@ -19,6 +19,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// Bytes in a header without options.
 pub const HEADER_LEN: usize = 20;
+/// Where in a header the checksum is.
+pub const CHECKSUM: core::ops::Range<usize> = 16..18;
 /// The most bytes that options take.
 pub const OPTIONS_LEN_MAX: usize = 40;
 /// Bytes that the timestamps option takes, padded as everybody sends it.

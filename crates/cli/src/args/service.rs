@@ -142,6 +142,9 @@ pub(crate) struct ProcessArgs {
     /// Whether the NIC reads and writes Tidegate's memory itself
     #[arg(long, value_enum)]
     pub(crate) zero_copy: Option<ZeroCopyArg>,
+    /// Who cuts large responses into segments, where the kernel copies frames anyway
+    #[arg(long, value_enum)]
+    pub(crate) gso: Option<GsoArg>,
     /// Answer Prometheus there, on the host's stack
     #[arg(long, value_name = "IP:PORT")]
     pub(crate) metrics: Option<SocketAddr>,
@@ -240,6 +243,14 @@ pub(crate) enum ZeroCopyArg {
     #[value(alias = "require")]
     On,
     /// The kernel copies
+    Off,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GsoArg {
+    /// The kernel or the NIC (generic segmentation offload)
+    Auto,
+    /// Tidegate, frame by frame
     Off,
 }
 

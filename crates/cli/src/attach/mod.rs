@@ -15,20 +15,25 @@ mod claim;
 pub(crate) mod device;
 pub(crate) mod embedded;
 
-use crate::config::XdpMode;
+use crate::config::{Gso, XdpMode};
 use crate::exit::wrong_input;
 use crate::kind::Endpoint;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use claim::NameClaim;
 use std::sync::Arc;
 use tidegate_bpf::{AttachError, AttachMode, Attachment, Counters, ModeChoice, Verdict, XdpProgram};
 use tidegate_packet::Pool;
-use tidegate_port::AfXdpPort;
+use tidegate_port::{AfXdpPort, Push};
 use tidegate_stack::Interface;
+use tidegate_sys::ethtool::Ethtool;
 use tidegate_sys::netlink::Netlink;
 use tidegate_sys::netns::Netns;
+use tidegate_sys::packet_socket::PacketSocket;
 use tidegate_sys::socket::Placeholder;
-use tidegate_sys::xsk::{Umem, XskConfig};
+use tidegate_sys::xsk::{DriverMode, Umem, XskConfig};
+
+/// Bytes of bulk that may be on the way to a device: more than its queue holds.
+const BULK_BUFFER_SIZE: u32 = 32 << 20;
 
 /// A device with the program on it.
 pub(crate) struct Device {
@@ -66,10 +71,27 @@ impl Device {
         pool: &mut Pool,
         umem: &Umem,
         config: &XskConfig,
+        gso: Gso,
     ) -> Result<AfXdpPort> {
-        let port = self.inside(|| AfXdpPort::open(self.ifindex, queue, umem, config, pool))??;
+        let mut port = self.inside(|| AfXdpPort::open(self.ifindex, queue, umem, config, pool))??;
+        if gso == Gso::Auto && port.mode() == DriverMode::Copy {
+            let opened = self.inside(|| PacketSocket::open(self.ifindex, BULK_BUFFER_SIZE))?;
+            let socket =
+                opened.with_context(|| format!("could not open a packet socket on {}", self.name))?;
+            port.send_bulk_through(socket, self.push());
+        }
         self.program.set_xsk(queue, port.socket())?;
         Ok(port)
+    }
+
+    /// A veth's other end is a kernel of this machine, which sees who owns what it receives.
+    fn push(&self) -> Push {
+        let driver = self.inside(|| Ethtool::open(&self.name)?.driver());
+        if driver.is_ok_and(|driver| driver.is_ok_and(|name| name == "veth")) {
+            Push::Cleared
+        } else {
+            Push::Kept
+        }
     }
 
     /// Claims frames: all of a device of our own, those to registered addresses and ports of another.

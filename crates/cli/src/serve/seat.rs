@@ -98,7 +98,7 @@ fn open(settings: &Settings, devices: &[Device], lanes: Vec<Lane>, worker_count:
     let (mut ports, mut modes) = (Vec::<Box<dyn Port>>::new(), Vec::new());
     for lane in &lanes {
         let device = &devices[lane.device];
-        let port = device.open_queue(lane.queue, &mut pool, &umem, &settings.xsk());
+        let port = device.open_queue(lane.queue, &mut pool, &umem, &settings.xsk(), settings.config.gso);
         let port = port.map_err(|error| in_flags(settings, device, error))?;
         modes.push(port.mode());
         ports.push(Box::new(port));

@@ -12,7 +12,7 @@ use crate::kind::{Endpoint, Kind};
 use std::net::SocketAddr;
 use tidegate_base::Instant;
 use tidegate_dns::Namestorm;
-use tidegate_packet::Pool;
+use tidegate_packet::{Frame, Pool};
 use tidegate_stack::{Closed, Conn, ConnId, Datagram, FetchError, Payload, Reply, Service};
 use tidegate_web::Site;
 
@@ -192,6 +192,27 @@ impl Service for Services {
         match response {
             Response::Web(response) => Site::segment_len(response, offset, max),
             Response::Dns(response) => Namestorm::segment_len(response, offset, max),
+        }
+    }
+
+    #[inline]
+    fn bulk_len(response: &Response, offset: u64, max: usize) -> usize {
+        match response {
+            Response::Web(response) => Site::bulk_len(response, offset, max),
+            Response::Dns(_) => 0,
+        }
+    }
+
+    fn fetch_bulk(
+        &mut self,
+        response: &Response,
+        offset: u64,
+        len: usize,
+        pool: &mut Pool,
+    ) -> Result<Frame, FetchError> {
+        match (response, &mut self.web) {
+            (Response::Web(response), Some(site)) => site.fetch_bulk(response, offset, len, pool),
+            _ => Err(FetchError::Gone),
         }
     }
 

@@ -228,6 +228,7 @@ fn of_dns(server: &Namestorm) -> Named {
 fn of_packer(counters: &PackerCounters) -> Named {
     named([
         ("ready", counters.ready_count),
+        ("bulk", counters.bulk_count),
         ("stocked", counters.stocked_count),
         ("copied", counters.copied_count),
         ("sliced", counters.sliced_count),

@@ -4,10 +4,10 @@
 
 use super::Asked;
 use crate::args::{
-    AnswerModeArg, DnsArgs, IdleArg, KeyFormArg, LogFormatArg, ModeArg, PlaceArgs, ProcessArgs, WebArgs,
-    XdpModeArg, ZeroCopyArg,
+    AnswerModeArg, DnsArgs, GsoArg, IdleArg, KeyFormArg, LogFormatArg, ModeArg, PlaceArgs, ProcessArgs,
+    WebArgs, XdpModeArg, ZeroCopyArg,
 };
-use crate::config::{Config, Idle, LogFormat, XdpMode, ZeroCopy};
+use crate::config::{Config, Gso, Idle, LogFormat, XdpMode, ZeroCopy};
 use tidegate_base::Duration;
 use tidegate_config::{Listen, PackMode, Span};
 use tidegate_dns::config::{AnswerMode, KeyForm, ZoneConfig};
@@ -40,6 +40,7 @@ fn overlay_process(config: &mut Config, args: &ProcessArgs) {
     put(&mut config.batch, args.batch.map(u32::from));
     put(&mut config.xdp_mode, args.xdp_mode.map(xdp_mode));
     put(&mut config.zero_copy, args.zero_copy.map(zero_copy));
+    put(&mut config.gso, args.gso.map(gso));
     put(&mut config.workers, args.workers.map(|count| Some(u32::from(count))));
     let busy_poll = args.busy_poll.map(|us| Span(Duration::from_micros(us.into())));
     put(&mut config.busy_poll, busy_poll.map(Some));
@@ -117,6 +118,13 @@ const fn xdp_mode(arg: XdpModeArg) -> XdpMode {
         XdpModeArg::Auto => XdpMode::Auto,
         XdpModeArg::Native => XdpMode::Native,
         XdpModeArg::Generic => XdpMode::Generic,
+    }
+}
+
+const fn gso(arg: GsoArg) -> Gso {
+    match arg {
+        GsoArg::Auto => Gso::Auto,
+        GsoArg::Off => Gso::Off,
     }
 }
 
