@@ -17,8 +17,9 @@ use crate::cookie::Cookies;
 use crate::counters::{DnsTally, Transport};
 use crate::message::{ErrorReply, Flags, Opcode, Opt, Query, Rcode, Refusal, Rtype, Writer};
 use crate::name::{Folded, NameBuf};
+use crate::query_log::{Logged, QueryLog, Record};
 use crate::tcp::{Answered, Answerer, Asked};
-use crate::transfer::clock::unix_s;
+use crate::transfer::clock::{unix_ms, unix_s};
 use crate::transfer::inbound::{is_newer, proposed_serial};
 use crate::transfer::outbound::{Outbound, Script, Ticket};
 use crate::transfer::secondary::Event;
@@ -88,6 +89,7 @@ pub struct Desk {
     /// As many others as there are transfers under way.
     ticket: Ticket,
     tally: Arc<DnsTally>,
+    log: Option<QueryLog>,
 }
 
 type Outcome = Answered<Box<Outbound>>;
@@ -97,12 +99,35 @@ impl Desk {
     pub(crate) fn new(served: Arc<Served>, config: Arc<DeskConfig>, checks: Sender<Event>) -> Self {
         let mut catalog = Cache::new(served.catalog());
         let settled = Arc::clone(catalog.load());
-        Self { served, catalog, settled, config, checks, ticket: Ticket::default(), tally: Arc::default() }
+        Self {
+            served,
+            catalog,
+            settled,
+            config,
+            checks,
+            ticket: Ticket::default(),
+            tally: Arc::default(),
+            log: None,
+        }
     }
 
     /// Goes on under other settings.
     pub fn set_config(&mut self, config: Arc<DeskConfig>) {
         self.config = config;
+    }
+
+    /// Logs queries on connections from now on, or no more.
+    pub fn set_log(&mut self, log: Option<QueryLog>) {
+        self.log = log;
+    }
+
+    /// Those over UDP are logged where they arrive: most of them never come here.
+    fn log(&mut self, query: &Query<'_>, asker: Asker) {
+        if let (Way::Tcp { .. }, Some(log)) = (asker.way, &mut self.log)
+            && log.log(|| Record::of(query, unix_ms(), asker.peer, asker.transport())) == Logged::Lost
+        {
+            self.tally.on_unlogged();
+        }
     }
 
     /// What it counts under, to be read from anywhere.
@@ -121,6 +146,7 @@ impl Desk {
         match Query::parse(message, &mut name) {
             Ok(query) => {
                 self.tally.on_query(asker.transport(), &query);
+                self.log(&query, asker);
                 let outcome = match query.tsig_at {
                     Some(_) => self.check(&query, asker, room),
                     None => self.dispatch(&query, asker, None, room),

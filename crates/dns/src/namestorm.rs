@@ -7,11 +7,15 @@
 //! One value a worker. The catalog is looked at anew for each burst and for each message on a connection, so what
 //! is published is answered from the next one on.
 
-use crate::counters::DnsTally;
+use crate::counters::{DnsTally, Transport};
 use crate::desk::{Desk, DeskConfig};
+use crate::message::Query;
+use crate::name::NameBuf;
+use crate::query_log::{Logged, QueryLog, Record};
 use crate::rrl::{RateLimiter, RateLimits};
 use crate::store::StoreCounters;
 use crate::tcp::{Reply as TcpReply, Tcp, TcpCounters, TcpShared, TcpState};
+use crate::transfer::clock::unix_ms;
 use crate::transfer::outbound::Outbound;
 use crate::udp::{Responder, UdpConfig, UdpCounters};
 use std::hash::{BuildHasher, RandomState};
@@ -25,6 +29,7 @@ use tidegate_stack::{Closed, Conn, ConnId, Datagram, FetchError, Payload, Servic
 pub struct Namestorm {
     udp: Responder<Desk>,
     tcp: Tcp<Desk>,
+    log: Option<QueryLog>,
 }
 
 impl Namestorm {
@@ -39,7 +44,7 @@ impl Namestorm {
         let tally = desk.tally();
         let mut udp = Responder::new(desk, config, seed());
         udp.set_tally(tally);
-        Self { udp, tcp }
+        Self { udp, tcp, log: None }
     }
 
     /// Its connections.
@@ -77,6 +82,23 @@ impl Namestorm {
         self.udp.set_limiter(limits.map(|limits| RateLimiter::new(limits, seed())));
     }
 
+    /// Logs queries from now on, or no more.
+    pub fn set_log(&mut self, log: Option<QueryLog>) {
+        self.tcp.answerer_mut().set_log(log.clone());
+        self.log = log;
+    }
+
+    /// Logs those of a burst whose turn it is.
+    #[inline]
+    fn log(&mut self, burst: &[Datagram]) {
+        let Some(log) = &mut self.log else { return };
+        for datagram in burst {
+            if log.log_if(|| record(datagram)) == Logged::Lost {
+                self.udp.source_mut().tally().on_unlogged();
+            }
+        }
+    }
+
     /// Goes on under other limits of connections.
     pub fn set_shared(&mut self, shared: Arc<TcpShared>) {
         self.tcp.set_shared(shared);
@@ -87,6 +109,14 @@ impl Namestorm {
         self.udp.source_mut().set_config(Arc::clone(config));
         self.tcp.answerer_mut().set_config(Arc::clone(config));
     }
+}
+
+/// What is logged of a datagram, if it is a query.
+fn record(datagram: &Datagram) -> Option<Record> {
+    let mut name = NameBuf::new();
+    let query = Query::parse(datagram.data(), &mut name).ok()?;
+    let peer = datagram.peer();
+    Some(Record::of(&query, unix_ms(), peer, Transport::udp(peer.ip().to_canonical().is_ipv6())))
 }
 
 /// Drawn anew by each process, so that nobody who asks can make the keys of ready answers collide.
@@ -151,6 +181,7 @@ impl Service for Namestorm {
     }
 
     fn on_datagrams(&mut self, now: Instant, burst: &mut [Datagram], pool: &mut Pool) {
+        self.log(burst);
         self.udp.on_datagrams(now, burst, pool);
     }
 }

@@ -175,12 +175,22 @@ impl QueryLog {
     /// Logs what `record` gives, if it is this one's turn.
     #[inline]
     pub fn log(&mut self, record: impl FnOnce() -> Record) -> Logged {
+        self.log_if(|| Some(record()))
+    }
+
+    /// The same, if `record` gives any.
+    #[inline]
+    pub fn log_if(&mut self, record: impl FnOnce() -> Option<Record>) -> Logged {
         if let Some(left) = self.left.checked_sub(1) {
             self.left = left;
             return Logged::Skipped;
         }
         self.left = self.every - 1;
-        if self.sender.try_log(record()) { Logged::Taken } else { Logged::Lost }
+        match record().map(|record| self.sender.try_log(record)) {
+            None => Logged::Skipped,
+            Some(true) => Logged::Taken,
+            Some(false) => Logged::Lost,
+        }
     }
 }
 

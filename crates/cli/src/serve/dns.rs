@@ -14,8 +14,11 @@ use files::{Harvest, ZoneFiles};
 use keeper::Keeper;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tidegate_dns::config::CookieSecret;
 use tidegate_dns::desk::DeskConfig;
+use tidegate_dns::query_log::{self, LogSender, LogWriter, QueryLog};
+use tidegate_dns::rrl::RateLimits;
 use tidegate_dns::tcp::{Tcp, TcpShared};
 use tidegate_dns::transfer::Exchange;
 use tidegate_dns::udp::UdpConfig;
@@ -26,10 +29,13 @@ use tidegate_sys::random;
 pub(crate) struct Source {
     files: ZoneFiles,
     harvest: Harvest,
+    log: Option<(LogSender, LogWriter)>,
+    reopen: Arc<AtomicBool>,
 }
 
 impl Source {
-    /// Reads all zone files. One that is wrong is said and left out, unless there is nothing else to serve.
+    /// Reads all zone files and opens the query log. A file that is wrong is said and left out, unless there is
+    /// nothing else to serve.
     pub(crate) fn prepare(config: &Config) -> Result<Self> {
         let mut files = ZoneFiles::default();
         files.reconfigure(&config.zones);
@@ -39,7 +45,12 @@ impl Source {
             return Err(wrong_input(faults.join("; ")));
         }
         harvest.news.iter().for_each(keeper::tell);
-        Ok(Self { files, harvest })
+        let reopen = Arc::new(AtomicBool::new(false));
+        let log = config.query_log.path.as_deref().map(|path| {
+            let opened = query_log::open(path, Arc::clone(&reopen));
+            opened.with_context(|| format!("--query-log {}: could not open it", path.display()))
+        });
+        Ok(Self { files, harvest, log: log.transpose()?, reopen })
     }
 
     /// Where files are that may be read again.
@@ -49,7 +60,7 @@ impl Source {
 
     /// Starts the threads that read zone files and speak to other servers, for so many workers.
     pub(crate) fn open(self, config: &Config, worker_count: usize) -> Result<Opened> {
-        let Self { files, harvest } = self;
+        let Self { files, harvest, log, reopen } = self;
         let relations = files.relations(config).map_err(wrong_input)?;
         let seed = u64::from_ne_bytes(random::bytes()?);
         let exchange = Exchange::start(relations, config.client_patience(), seed)
@@ -61,21 +72,38 @@ impl Source {
         let keeper = Keeper::start(files, Arc::clone(&exchange), config.clone())?;
         let shared = TcpShared::new(config.bounds());
         let udp = config.udp(worker_count, rrset_count);
-        let cookie_secret = random::bytes()?;
-        let desk = Arc::new(config.desk(cookie_secret));
-        Ok(Opened { exchange, keeper, shared, desk, udp, cookie_secret })
+        let log = log.map(|(sender, writer)| start_log(writer).map(|()| sender)).transpose()?;
+        let secret = random::bytes()?;
+        let desk = config.desk(secret);
+        let terms = Terms { shared, desk: Arc::new(desk), limits: limits(config) };
+        let log = log.map(|sender| QueryLog::new(sender, config.query_log.sample));
+        Ok(Opened { exchange, keeper, terms, secret, udp, log, reopen })
     }
+}
+
+/// How many like answers a network gets; nobody is counted where there is no limit.
+fn limits(config: &Config) -> Option<Arc<RateLimits>> {
+    let rrl = &config.rrl;
+    let is_limited = rrl.responses_per_second > 0 || rrl.errors_per_second > 0;
+    is_limited.then(|| Arc::new(RateLimits::from(rrl)))
+}
+
+fn start_log(writer: LogWriter) -> Result<()> {
+    let write = move || writer.run(|error| tracing::warn!("the query log loses lines: {error}"));
+    let thread = std::thread::Builder::new().name("query-log".into());
+    thread.spawn(write).map(drop).context("could not start the query log")
 }
 
 /// A name server that is running.
 pub(crate) struct Opened {
     exchange: Arc<Exchange>,
     keeper: Keeper,
-    shared: Arc<TcpShared>,
-    desk: Arc<DeskConfig>,
+    terms: Terms,
+    /// What cookies are made with that no other server knows.
+    secret: CookieSecret,
     udp: UdpConfig,
-    /// Of this process: for cookies, unless the configuration shares some.
-    cookie_secret: CookieSecret,
+    log: Option<QueryLog>,
+    reopen: Arc<AtomicBool>,
 }
 
 /// What a worker's server is to go on under.
@@ -83,6 +111,7 @@ pub(crate) struct Opened {
 pub(crate) struct Terms {
     shared: Arc<TcpShared>,
     desk: Arc<DeskConfig>,
+    limits: Option<Arc<RateLimits>>,
 }
 
 impl Terms {
@@ -90,28 +119,39 @@ impl Terms {
     pub(crate) fn apply(&self, server: &mut Namestorm) {
         server.set_shared(Arc::clone(&self.shared));
         server.set_config(&self.desk);
+        server.set_rate_limits(self.limits.as_deref());
     }
 }
 
 impl Opened {
     /// The service of one stack.
     pub(crate) fn service(&self) -> Namestorm {
-        let desk = || self.exchange.desk(Arc::clone(&self.desk));
-        Namestorm::with_udp(desk(), Tcp::new(Arc::clone(&self.shared), desk()), self.udp)
+        let desk = || self.exchange.desk(Arc::clone(&self.terms.desk));
+        let tcp = Tcp::new(Arc::clone(&self.terms.shared), desk());
+        let mut server = Namestorm::with_udp(desk(), tcp, self.udp);
+        server.set_rate_limits(self.terms.limits.as_deref());
+        server.set_log(self.log.clone());
+        server
+    }
+
+    /// Has a rotated log opened anew.
+    pub(crate) fn refresh(&self) {
+        self.reopen.store(true, Ordering::Release);
     }
 
     /// Goes on under other settings, zone files that have changed included; returns what each service is to be
     /// given.
     pub(crate) fn reconfigure(&mut self, config: &Config) -> Terms {
+        let desk = config.desk(self.secret);
         self.keeper.reconfigure(config.clone());
-        self.shared = self.shared.successor(config.bounds());
-        self.desk = Arc::new(config.desk(self.cookie_secret));
-        Terms { shared: Arc::clone(&self.shared), desk: Arc::clone(&self.desk) }
+        let shared = self.terms.shared.successor(config.bounds());
+        self.terms = Terms { shared, desk: Arc::new(desk), limits: limits(config) };
+        self.terms.clone()
     }
 
     /// From now on every answer is the last of its connection.
     pub(crate) fn drain(&self) {
-        self.shared.drain();
+        self.terms.shared.drain();
     }
 
     /// A way to the reader of zone files.

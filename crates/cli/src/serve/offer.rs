@@ -79,6 +79,7 @@ impl Offer {
     /// Has rotated logs opened anew, and all files looked at again.
     pub(crate) fn refresh(&self) {
         self.web.iter().for_each(web::Opened::refresh);
+        self.dns.iter().for_each(dns::Opened::refresh);
     }
 
     /// Goes on under other settings; returns what each worker's services are to be given.

@@ -78,11 +78,6 @@ impl Services {
     }
 
     /// The name server, if there is one.
-    pub(crate) const fn dns(&self) -> Option<&Namestorm> {
-        self.dns.as_ref()
-    }
-
-    /// The same, to change.
     pub(crate) const fn dns_mut(&mut self) -> Option<&mut Namestorm> {
         self.dns.as_mut()
     }

@@ -93,10 +93,12 @@ impl Answer {
 }
 
 fn stack_part(worker: &mut Worker, name: &str) -> Option<StackPart> {
-    let stack = worker.module_mut::<StackModule<Services>>(name)?.stack();
+    let module = worker.module_mut::<StackModule<Services>>(name)?;
+    let dns = module.stack_mut().service_mut().dns_mut().map(of_dns).unwrap_or_default();
+    let stack = module.stack();
     Some(StackPart {
         drops: stack.drops().iter().map(|(reason, count)| (reason.as_str(), count)).collect(),
-        dns: stack.service().dns().map(of_dns).unwrap_or_default(),
+        dns,
         web: stack.service().web().map(|site| (site.tally().read(), site.packer().counters())),
     })
 }
@@ -204,7 +206,7 @@ fn of_site(counters: &SiteCounters) -> Named {
     named(counters.entries().map(|(name, _, count)| (name.trim_end_matches("_count"), count)))
 }
 
-fn of_dns(server: &Namestorm) -> Named {
+fn of_dns(server: &mut Namestorm) -> Named {
     let (udp, store) = (server.udp_counters(), server.store_counters());
     let of_tcp = server.tcp_counters();
     let of_tcp =
@@ -222,6 +224,11 @@ fn of_dns(server: &Namestorm) -> Named {
         ("store_declined", store.declined_count),
     ]);
     counters.extend(of_tcp);
+    for sample in server.tally().read().samples() {
+        let name = sample.name.trim_end_matches("_count");
+        let label = sample.label.map_or_else(String::new, |(_, value)| format!("_{value}"));
+        counters.insert(format!("{name}{label}"), sample.value);
+    }
     counters
 }
 

@@ -16,7 +16,10 @@ fn dig(netns: &Netns, server: &str, args: &[&str]) -> String {
 #[test]
 fn every_client_is_answered_over_both_transports_and_both_ip_versions() {
     let (machine, zone) = (lone_machine(), Zone::new(7));
-    let service = Service::run(&machine, "dns", &["--zone", zone.file(), "--nsid", "the-one"]);
+    let log = crate::service::tempfile("queries");
+    let queries = ["--query-log", log.to_str().expect("a path in ASCII")];
+    let args = [&["--zone", zone.file(), "--nsid", "the-one"][..], &queries].concat();
+    let service = Service::run(&machine, "dns", &args);
     assert!(service.line.contains("1 zone on 10.77.0.2:53 and [fd77::2]:53"), "{}", service.line);
     for server in ["10.77.0.2", "fd77::2"] {
         for transport in ["+notcp", "+tcp"] {
@@ -32,8 +35,12 @@ fn every_client_is_answered_over_both_transports_and_both_ip_versions() {
         assert!(run(&machine, "dig", &[&at, "example.net"]).contains("status: REFUSED"));
         assert!(run(&machine, "delv", &["+noroot", "-i", &at, "www.example.org"]).contains("192.0.2.80"));
     }
+    assert!(run(&machine, "dig", &["@10.77.0.2", "+cookie", "example.org"]).contains("(good)"));
     assert_eq!(dig(&machine, "10.77.0.2", &["version.bind", "CH", "TXT"]), "\"Tidegate\"");
     assert!(service.terminate().success());
+    let logged = std::fs::read_to_string(&log).expect("a log");
+    assert!(logged.contains("www.example.org. IN A") && logged.contains("tcp"), "{logged}");
+    let _ = std::fs::remove_file(&log);
     assert!(!has_link(&machine, "tidegate0"));
 }
 
