@@ -127,7 +127,7 @@ fn values_must_make_sense_together() {
         ("[[zone]]\nfile = \"/tmp\"", "dns.zone /tmp: is a directory"),
         ("[[zone]]\nfile = \"/absent/a\"\nprimaries = [\"192.0.2.1\"]", "say which zone it is"),
         ("[[zone]]\nname = \"a\"\nfile = \"/absent/a\"\nprimaries = [\"192.0.2.1\"]", "no directory /absent"),
-        ("[[zone]]\nname = \"a\"\nfile = \"/x\"\n[[zone]]\nname = \"A.\"\nfile = \"/y\"", "a.: named twice"),
+        ("[[zone]]\nname = \"a\"\nfile = \"/x\"\n[[zone]]\nname = \"A.\"\nfile = \"/y\"", "A.: named twice"),
         ("[[key]]\nname = \"k\"", "dns.key k.: no secret"),
         ("[[key]]\nname = \"k\"\nsecret = \"!\"", "no base64"),
         ("allow_transfer = [\"key other\"]", "key other.: there is none of that name"),
