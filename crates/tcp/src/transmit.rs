@@ -20,9 +20,6 @@ const SACK_COUNT_MAX: usize = 4;
 const SACK_HEADER_LEN: u32 = 4;
 const SACK_BLOCK_LEN: u32 = 8;
 
-/// The part of the congestion window that a bulk segment waits to fill.
-const BULK_SHARE: u32 = 4;
-
 /// Flags that make something else than text or an acknowledgement due.
 const DUE: Flags = Flags::RESET_DUE.with(Flags::SYN_DUE).with(Flags::PROBE_DUE).with(Flags::TAIL_PROBE_DUE);
 
@@ -84,7 +81,7 @@ impl Connection {
         let room = self.peer_room().min(self.window.cwnd.saturating_sub(self.pipe()));
         let max = unsent.min(room.into()).min(len_max as u64) as u32;
         let is_rest = u64::from(max) == unsent;
-        if max == 0 || !is_rest && (max < mss || self.is_worth_waiting(max)) {
+        if max == 0 || !is_rest && max < mss {
             return None;
         }
         let offset = self.offset_of(self.send.nxt);
@@ -116,13 +113,6 @@ impl Connection {
             && self.state.can_send()
             && self.recovery.as_ref().is_none_or(|recovery| !recovery.has_to_send_again(self.send.una))
             && self.reassembly.is_none()
-    }
-
-    /// Whether more can be sent at once a little later: an acknowledgement that opens the window further is sure
-    /// to come as long as most of the window is under way.
-    #[inline]
-    fn is_worth_waiting(&self, max: u32) -> bool {
-        max < self.window.cwnd / BULK_SHARE && self.pipe() > 2 * self.window.mss
     }
 
     #[cold]
