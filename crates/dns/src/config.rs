@@ -215,6 +215,9 @@ pub struct Limits {
     pub queries_per_connection: u32,
     /// Most whole zones under way at once, in each worker.
     pub transfers: u16,
+    /// Most bytes of a zone's last steps kept, from which incremental transfers are made; 0: all transfers are
+    /// whole ones.
+    pub journal: ByteSize,
 }
 
 /// How long a peer may take.
@@ -286,6 +289,7 @@ impl Default for Limits {
             pipelined: 128,
             queries_per_connection: 0,
             transfers: 16,
+            journal: ByteSize(16 << 20),
         }
     }
 }

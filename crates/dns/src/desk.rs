@@ -298,7 +298,7 @@ impl Desk {
         if !is_newer(zone.serial(), theirs) {
             return Script::Version(zone);
         }
-        match self.served.steps(zone.apex(), theirs, zone.serial()) {
+        match self.served.way(theirs, &zone) {
             Some(steps) => Script::Steps(zone, steps),
             None if is_udp => Script::Version(zone),
             None => Script::Whole(zone),

@@ -5,7 +5,7 @@ use crate::message::{Rcode, Rtype};
 use crate::name::NameBuf;
 use crate::tcp::Answered;
 use crate::transfer::{Acl, Copied, Exchange, Relation, Relations, Rule};
-use crate::zone::file;
+use crate::zone::{Zone, file};
 use std::sync::Arc;
 use tidegate_base::Duration;
 
@@ -165,19 +165,21 @@ fn what_is_no_query_gets_no_answer() {
 fn a_version_that_means_two_things_has_no_steps() {
     let exchange = exchange();
     let served = exchange.served();
-    let publish = |text: &str| {
-        let zone = file::read_text("test", text.as_bytes(), &name("own.test.")).unwrap().zone;
-        served.publish(vec![Arc::new(zone)]);
+    let publish = |serial: u32, more: &str| {
+        let hosts: String = (0..20).map(|host| format!("host{host} A 192.0.2.{host}\n")).collect();
+        let text =
+            format!("$TTL 60\n@ SOA ns host {serial} 60 60 60 60\n@ NS ns\nns A 192.0.2.1\n{hosts}{more}");
+        let zone = Arc::new(file::read_text("test", text.as_bytes(), &name("own.test.")).unwrap().zone);
+        served.publish(vec![Arc::clone(&zone)]);
+        zone
     };
-    let zone = |serial: u32, more: &str| {
-        format!("$TTL 60\n@ SOA ns host {serial} 60 60 60 60\n@ NS ns\nns A 192.0.2.1\n{more}")
-    };
-    let steps = |from, to| served.steps(&name("own.test."), from, to).map(|steps| steps.len());
-    publish(&zone(6, "a A 192.0.2.2\n"));
-    publish(&zone(6, "a A 192.0.2.2\n"));
-    assert_eq!(steps(5, 6), Some(1), "the same again changes nothing");
-    publish(&zone(6, "b A 192.0.2.2\n"));
-    assert_eq!(steps(5, 6), None);
-    publish(&zone(7, "c A 192.0.2.2\n"));
-    assert_eq!(steps(6, 7), Some(1));
+    let steps = |from, zone: &Arc<Zone>| served.way(from, zone).map(|steps| steps.len());
+    publish(6, "");
+    publish(7, "a A 192.0.2.2\n");
+    let again = publish(7, "a A 192.0.2.2\n");
+    assert_eq!(steps(6, &again), Some(1), "the same again changes nothing");
+    let ambiguous = publish(7, "b A 192.0.2.2\n");
+    assert_eq!(steps(6, &ambiguous), None);
+    let next = publish(8, "c A 192.0.2.2\n");
+    assert_eq!(steps(7, &next), Some(1));
 }

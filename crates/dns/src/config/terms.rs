@@ -87,7 +87,8 @@ impl Config {
         let keys: Keyring = self.tsig_keys.iter().map(KeyConfig::key).collect::<Result<_, _>>()?;
         let zones: Vec<(NameBuf, Relation)> =
             zones.into_iter().map(|(apex, zone)| (apex, self.relation(&keys, zone))).collect();
-        Ok(Relations::new(keys, zones))
+        let journal_len_max = usize::try_from(self.limits.journal.0).unwrap_or(usize::MAX);
+        Ok(Relations::new(keys, zones).with_journal(journal_len_max))
     }
 
     fn relation(&self, keys: &Keyring, zone: &ZoneConfig) -> Relation {

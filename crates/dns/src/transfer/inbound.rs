@@ -13,7 +13,7 @@
 mod reader;
 
 use crate::name::{Name, NameBuf};
-use crate::zone::{Zone, ZoneBuilder, ZoneError};
+use crate::zone::{Records, Zone, ZoneBuilder, ZoneError};
 use domain::base::iana::Rtype;
 pub(crate) use reader::Reader;
 use reader::{Malformed, Record};
@@ -141,7 +141,7 @@ impl Inbound {
         let (is_last, last_serial) = (soa.serial == last.serial, last.serial);
         self.phase = match std::mem::replace(&mut self.phase, Phase::Begin) {
             Phase::Second => match self.base.as_ref().filter(|base| base.serial() == soa.serial) {
-                Some(base) if !is_last => Phase::Removing(without_soa(base)?),
+                Some(base) if !is_last => Phase::Removing(Self::without_soa(base)?),
                 // A zone of nothing but its SOA is refused when it is built: it lacks its name servers.
                 _ if is_last => Phase::Complete(self.with_last_soa(ZoneBuilder::new(&self.apex))?),
                 _ => return Err(InboundError::Disorder),
@@ -181,6 +181,15 @@ impl Inbound {
         }
     }
 
+    /// What is here, to be changed step by step. The one SOA of the next version is the last.
+    fn without_soa(base: &Zone) -> Result<ZoneBuilder, ZoneError> {
+        let mut builder = base.to_builder()?;
+        if let Some(soa) = Records::soa(base) {
+            builder.remove(&soa.owner, soa.rtype, soa.rdata)?;
+        }
+        Ok(builder)
+    }
+
     fn with_last_soa(&self, mut builder: ZoneBuilder) -> Result<ZoneBuilder, InboundError> {
         let soa = self.soa.as_ref().ok_or(InboundError::Disorder)?;
         builder.add(&self.apex, Rtype::SOA, soa.ttl, &soa.rdata)?;
@@ -216,12 +225,4 @@ pub(crate) fn proposed_serial(query: &[u8]) -> Option<u32> {
 /// RFC 1982 section 3.2: whether `a` is a later version than `b`.
 pub(crate) const fn is_newer(a: u32, b: u32) -> bool {
     a != b && a.wrapping_sub(b) < 1 << 31
-}
-
-fn without_soa(zone: &Zone) -> Result<ZoneBuilder, ZoneError> {
-    let mut builder = ZoneBuilder::new(zone.apex());
-    for record in zone.records().filter(|record| record.rtype != Rtype::SOA) {
-        builder.add(&record.owner, record.rtype, record.ttl, record.rdata)?;
-    }
-    Ok(builder)
 }

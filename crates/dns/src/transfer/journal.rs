@@ -2,30 +2,30 @@
 //! (RFC 1995).
 //!
 //! ```text
-//!   zone 7 --delta--> zone 8 --delta--> zone 9        a secondary that has 7 gets both, one that has 8 the last,
-//!                                                     one that has 5 the whole zone
+//!   zone 7 --delta--> zone 8 --delta--> zone 9        a secondary that has 8 gets the last, one that has 7 both
+//!                                                     in one, one that has 5 the whole zone
 //! ```
 //! Kept in memory only: after a start the first transfer of each zone is a whole one.
 //!
 //! Invariant: each delta starts from the version that the one before it leads to, and together they are not
-//! longer than the zone they lead to.
+//! longer than the journal may be.
+
+mod condense;
 
 use crate::name::Name;
-use crate::zone::{Record, Records, Zone};
+use crate::zone::{Change, Record, Records, Zone, diff};
+use condense::condense;
 use domain::base::iana::Rtype;
-use hashbrown::HashSet;
-use siphasher::sip128::{Hasher128, SipHasher13};
 use std::collections::VecDeque;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 
 /// Steps that are kept of a zone.
 const DELTA_COUNT_MAX: usize = 64;
+/// The longest steps that are condensed: whoever asks for them has a worker wait, for a millisecond here.
+const CONDENSE_LEN_MAX: usize = 256 << 10;
 
 /// One step: what has to be removed from a version, and what added, to make the next one of it.
 pub(crate) struct Delta {
-    /// How many records there are in it, without the SOAs.
-    change_count: usize,
     pub(crate) from: u32,
     pub(crate) to: u32,
     /// The old SOA, then the records that are gone.
@@ -35,56 +35,37 @@ pub(crate) struct Delta {
 }
 
 impl Delta {
-    /// The step from `old` to `new`. Takes time in proportion to both, and 16 bytes a record of `old`.
+    /// The step from `old` to `new`. Takes time in proportion to both.
     pub(crate) fn between(old: &Zone, new: &Zone) -> Self {
-        let (mut removed, mut added) = (Packed::default(), Packed::default());
-        removed.push_soa(old);
-        added.push_soa(new);
-        let digest = Digest::new();
-        let mut gone: HashSet<u128> = data_of(old).map(|record| digest.of(&record)).collect();
-        let mut change_count = 0;
-        for record in data_of(new).filter(|record| !gone.remove(&digest.of(record))) {
-            added.push(&record);
-            change_count += 1;
+        let mut delta = Self::of_soas(old, new);
+        for change in diff(old, new) {
+            match change {
+                Change::Removed(record) => delta.removed.push(&record),
+                Change::Added(record) => delta.added.push(&record),
+            }
         }
-        for record in data_of(old).filter(|record| gone.contains(&digest.of(record))) {
-            removed.push(&record);
-            change_count += 1;
-        }
-        Self { change_count, from: old.serial(), to: new.serial(), removed, added }
+        delta
+    }
+
+    fn of_soas(old: &Zone, new: &Zone) -> Self {
+        let packed = |zone| {
+            let mut packed = Packed::default();
+            if let Some(soa) = Records::soa(zone) {
+                packed.push(&soa);
+            }
+            packed
+        };
+        Self { from: old.serial(), to: new.serial(), removed: packed(old), added: packed(new) }
     }
 
     /// Whether nothing has changed but, perhaps, the SOA.
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.change_count == 0
+    pub(crate) fn is_empty(&self) -> bool {
+        let is_soa_alone = |packed: &Packed| packed.raw().nth(1).is_none();
+        is_soa_alone(&self.removed) && is_soa_alone(&self.added)
     }
 
     const fn len(&self) -> usize {
         self.removed.len() + self.added.len()
-    }
-}
-
-/// Everything but the SOA, which changes with each version.
-fn data_of(zone: &Zone) -> impl Iterator<Item = Record<'_>> {
-    zone.records().filter(|record| record.rtype != Rtype::SOA)
-}
-
-/// A number for each record that no other has: its key is secret, so that nobody who writes a zone can make
-/// two records have the same.
-struct Digest([u64; 2]);
-
-impl Digest {
-    fn new() -> Self {
-        Self([0, 1].map(|n| RandomState::new().hash_one(n)))
-    }
-
-    fn of(&self, record: &Record<'_>) -> u128 {
-        let mut hasher = SipHasher13::new_with_keys(self.0[0], self.0[1]);
-        hasher.write(record.owner.as_wire());
-        hasher.write_u16(record.rtype.to_int());
-        hasher.write_u32(record.ttl);
-        hasher.write(record.rdata);
-        hasher.finish128().as_u128()
     }
 }
 
@@ -101,12 +82,6 @@ pub(crate) struct PackedRecord<'a> {
 }
 
 impl Packed {
-    fn push_soa(&mut self, zone: &Zone) {
-        if let Some(soa) = Records::soa(zone) {
-            self.push(&soa);
-        }
-    }
-
     fn push(&mut self, record: &Record<'_>) {
         self.0.extend_from_slice(record.owner.as_wire());
         self.0.extend_from_slice(&record.rtype.to_int().to_be_bytes());
@@ -127,6 +102,15 @@ impl Packed {
         Some((PackedRecord { owner, rtype, ttl, rdata }, self.0.len() - rest.len()))
     }
 
+    /// The records as they lie here, one by one.
+    fn raw(&self) -> impl Iterator<Item = &[u8]> {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let (_, next) = self.record_at(at)?;
+            self.0.get(std::mem::replace(&mut at, next)..next)
+        })
+    }
+
     const fn len(&self) -> usize {
         self.0.len()
     }
@@ -137,26 +121,37 @@ impl Packed {
 pub(crate) struct Journal(VecDeque<Arc<Delta>>);
 
 impl Journal {
-    /// The steps from version `from` to version `to`, if all of them are here.
-    pub(crate) fn steps(&self, from: u32, to: u32) -> Option<Vec<Arc<Delta>>> {
+    /// How version `from` becomes version `to`, if that is known and not longer than `zone_len`: then the whole
+    /// zone is the better answer. Several steps are made one (RFC 1995 section 5), unless there is too much of
+    /// them.
+    pub(crate) fn way(&self, from: u32, to: u32, zone_len: usize) -> Option<Vec<Arc<Delta>>> {
+        let steps = self.steps(from, to)?;
+        let steps = match &*steps {
+            [_, _, ..] if len(&steps) <= CONDENSE_LEN_MAX => vec![Arc::new(condense(&steps)?)],
+            _ => steps,
+        };
+        (len(&steps) <= zone_len).then_some(steps)
+    }
+
+    fn steps(&self, from: u32, to: u32) -> Option<Vec<Arc<Delta>>> {
         let first = self.0.iter().position(|delta| delta.from == from)?;
         let last = self.0.iter().position(|delta| delta.to == to)?;
         (first <= last).then(|| self.0.range(first..=last).cloned().collect())
     }
 
-    /// The journal one step on. A step that does not follow the last one begins a journal of its own. Steps
-    /// that are longer in all than `len_max` are not worth keeping: the zone itself is shorter.
+    /// The journal one step on. A step that does not follow the last one begins a journal of its own. The oldest
+    /// go when all are longer than `len_max`.
     pub(crate) fn with(&self, delta: Delta, len_max: usize) -> Self {
         let follows = self.0.back().is_none_or(|last| last.to == delta.from);
         let mut next = if follows { self.clone() } else { Self::default() };
         next.0.push_back(Arc::new(delta));
-        while next.0.len() > DELTA_COUNT_MAX || next.len() > len_max {
+        while next.0.len() > DELTA_COUNT_MAX || len(&next.0) > len_max {
             next.0.pop_front();
         }
         next
     }
+}
 
-    fn len(&self) -> usize {
-        self.0.iter().map(|delta| delta.len()).sum()
-    }
+fn len<'d>(deltas: impl IntoIterator<Item = &'d Arc<Delta>>) -> usize {
+    deltas.into_iter().map(|delta| delta.len()).sum()
 }

@@ -49,17 +49,37 @@ impl Copied {
     }
 }
 
+/// Bytes of a zone's last steps that are kept, unless it is said otherwise.
+const JOURNAL_LEN_MAX: usize = 16 << 20;
+
 /// All relations.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Debug)]
 pub struct Relations {
     keys: Keyring,
     zones: HashMap<NameBuf, Relation>,
+    journal_len_max: usize,
+}
+
+impl Default for Relations {
+    fn default() -> Self {
+        Self::new(Keyring::default(), [])
+    }
 }
 
 impl Relations {
     /// The relations of these zones, with these keys.
     pub fn new(keys: Keyring, zones: impl IntoIterator<Item = (NameBuf, Relation)>) -> Self {
-        Self { keys, zones: zones.into_iter().collect() }
+        Self { keys, zones: zones.into_iter().collect(), journal_len_max: JOURNAL_LEN_MAX }
+    }
+
+    /// The same with so many bytes for the last steps of each zone, from which incremental transfers are made.
+    pub const fn with_journal(mut self, len_max: usize) -> Self {
+        self.journal_len_max = len_max;
+        self
+    }
+
+    pub(crate) const fn journal_len_max(&self) -> usize {
+        self.journal_len_max
     }
 
     /// The keys that requests may be signed with.

@@ -90,10 +90,10 @@ impl Served {
         version(&self.catalog.load(), apex).cloned()
     }
 
-    /// The steps from one version of a zone to another, if they are known.
-    pub(crate) fn steps(&self, apex: &Name, from: u32, to: u32) -> Option<Vec<Arc<Delta>>> {
-        let journal = Arc::clone(lock(&self.journals).get(apex)?);
-        journal.steps(from, to)
+    /// How version `from` of a zone becomes `zone`, if that is known and shorter than all of it.
+    pub(crate) fn way(&self, from: u32, zone: &Zone) -> Option<Vec<Arc<Delta>>> {
+        let journal = Arc::clone(lock(&self.journals).get(zone.apex())?);
+        journal.way(from, zone.serial(), zone.transfer_size())
     }
 
     /// Writes down how `zone` came out of the version before. Nobody reads the journal while the difference is
@@ -107,7 +107,7 @@ impl Served {
             return self.note_same_serial(zone, &delta);
         }
         let journal = lock(&self.journals).get(zone.apex()).cloned().unwrap_or_default();
-        let next = journal.with(delta, zone.memory_size());
+        let next = journal.with(delta, self.relations.load().journal_len_max());
         lock(&self.journals).insert(zone.apex().to_owned(), Arc::new(next));
     }
 

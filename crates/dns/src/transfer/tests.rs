@@ -83,6 +83,11 @@ fn journal(versions: &[Arc<Zone>]) -> Journal {
     steps.fold(Journal::default(), |journal, delta| journal.with(delta, usize::MAX))
 }
 
+/// The steps, however long.
+fn way(versions: &[Arc<Zone>], from: u32, to: u32) -> Vec<Arc<Delta>> {
+    journal(versions).way(from, to, usize::MAX).unwrap()
+}
+
 #[test]
 fn a_whole_zone_arrives_as_it_was() {
     let sent = zone(1, 0..6000);
@@ -103,12 +108,11 @@ fn names_are_compressed() {
 }
 
 #[test]
-fn steps_lead_to_the_newest_version() {
+fn one_step_leads_to_the_newest_version() {
     let versions = [zone(1, 0..100), zone(2, 50..150), zone(3, (50..120).chain(500..510))];
-    let journal = journal(&versions);
     for from in 0..2 {
-        let steps = journal.steps(versions[from].serial(), 3).unwrap();
-        assert_eq!(steps.len(), 2 - from);
+        let steps = way(&versions, versions[from].serial(), 3);
+        assert_eq!(steps.len(), 1);
         let messages = messages(Script::Steps(Arc::clone(&versions[2]), steps));
         let received = received_zone(&messages, Some(Arc::clone(&versions[from])));
         assert_eq!(records(&received), records(&versions[2]), "from version {}", from + 1);
@@ -116,9 +120,38 @@ fn steps_lead_to_the_newest_version() {
 }
 
 #[test]
+fn what_came_and_went_on_the_way_is_left_out() {
+    // Hosts 10 to 12 come and go, 0 goes and comes, 1 goes, 20 comes: an address and a text each.
+    let versions = [zone(1, 0..5), zone(2, (2..5).chain(10..13)), zone(3, [0, 2, 3, 4, 20])];
+    let steps = way(&versions, 1, 3);
+    let messages = messages(Script::Steps(Arc::clone(&versions[2]), steps));
+    let answer_count = u16::from_be_bytes([messages[0][6], messages[0][7]]);
+    assert_eq!(answer_count, 4 + 2 + 2, "SOAs, removed, added");
+    assert_eq!(records(&received_zone(&messages, Some(versions[0].clone()))), records(&versions[2]));
+}
+
+#[test]
+fn many_changes_go_step_by_step() {
+    let versions = [zone(1, 0..3000), zone(2, 3000..6000), zone(3, 6000..9000)];
+    let steps = way(&versions, 1, 3);
+    assert_eq!(steps.len(), 2, "to condense them would hold up a worker");
+    let messages = messages(Script::Steps(Arc::clone(&versions[2]), steps));
+    assert_eq!(records(&received_zone(&messages, Some(versions[0].clone()))), records(&versions[2]));
+}
+
+#[test]
+fn the_whole_zone_is_sent_where_it_is_shorter() {
+    let versions = [zone(1, 0..100), zone(2, 1000..1100), zone(3, (0..100).chain([2000]))];
+    let journal = journal(&versions);
+    let zone_len = |at: usize| versions[at].transfer_size();
+    assert!(journal.way(1, 2, zone_len(1)).is_none(), "all is removed and all is new");
+    assert!(journal.way(1, 3, zone_len(2)).is_some(), "of all of it one host is left");
+}
+
+#[test]
 fn steps_over_many_messages_arrive_whole() {
     let versions = [zone(1, 0..3000), zone(2, 3000..6000)];
-    let steps = journal(&versions).steps(1, 2).unwrap();
+    let steps = way(&versions, 1, 2);
     let messages = messages(Script::Steps(Arc::clone(&versions[1]), steps));
     assert!(messages.len() > 3);
     assert_eq!(records(&received_zone(&messages, Some(versions[0].clone()))), records(&versions[1]));
@@ -135,7 +168,7 @@ fn a_ttl_that_changes_is_a_change() {
         }
     }
     let versions = [old, Arc::new(builder.finish().unwrap())];
-    let steps = journal(&versions).steps(1, 2).unwrap();
+    let steps = way(&versions, 1, 2);
     let messages = messages(Script::Steps(Arc::clone(&versions[1]), steps));
     assert_eq!(records(&received_zone(&messages, Some(versions[0].clone()))), records(&versions[1]));
 }
@@ -167,7 +200,7 @@ fn what_is_cut_off_is_nothing() {
 #[test]
 fn steps_from_another_version_are_refused() {
     let versions = [zone(1, 0..10), zone(2, 5..15)];
-    let steps = journal(&versions).steps(1, 2).unwrap();
+    let steps = way(&versions, 1, 2);
     let messages = messages(Script::Steps(Arc::clone(&versions[1]), steps));
     let other = zone(5, 0..10);
     let mut inbound = Inbound::new(0, &name(APEX), Some(other));
@@ -192,17 +225,22 @@ fn an_answer_with_another_id_is_none() {
 fn the_journal_forgets_its_oldest_steps() {
     let versions: Vec<Arc<Zone>> = (1..=70).map(|serial| zone(serial, 0..serial)).collect();
     let journal = journal(&versions);
-    assert!(journal.steps(1, 70).is_none());
-    assert_eq!(journal.steps(10, 70).unwrap().len(), 60);
-    assert!(journal.steps(70, 70).is_none());
-    assert!(journal.steps(70, 60).is_none());
+    let is_known = |from, to| journal.way(from, to, usize::MAX).is_some();
+    assert!(is_known(6, 70) && !is_known(5, 70), "64 are kept");
+    assert!(!is_known(70, 70) && !is_known(70, 60));
 }
 
 #[test]
-fn steps_longer_than_the_zone_are_not_kept() {
-    let (old, new) = (zone(1, 0..100), zone(2, 1000..1100));
-    let journal = Journal::default().with(Delta::between(&old, &new), 1000);
-    assert!(journal.steps(1, 2).is_none());
+fn the_journal_is_no_longer_than_it_may_be() {
+    let [one, two, three] = [zone(1, 0..10), zone(2, 0..11), zone(3, 0..12)];
+    let keeps = |len_max: usize| {
+        let journal = Journal::default().with(Delta::between(&one, &two), len_max);
+        let journal = journal.with(Delta::between(&two, &three), len_max);
+        [1, 2].map(|from| journal.way(from, 3, usize::MAX).is_some())
+    };
+    assert_eq!(keeps(10_000), [true, true]);
+    assert_eq!(keeps(300), [false, true]);
+    assert_eq!(keeps(0), [false, false]);
 }
 
 #[test]
@@ -211,8 +249,8 @@ fn a_step_that_does_not_follow_begins_anew() {
     let steps = [Delta::between(&one, &two), Delta::between(&five, &six)];
     let journal =
         steps.into_iter().fold(Journal::default(), |journal, delta| journal.with(delta, usize::MAX));
-    assert!(journal.steps(1, 6).is_none());
-    assert!(journal.steps(5, 6).is_some());
+    assert!(journal.way(1, 6, usize::MAX).is_none());
+    assert!(journal.way(5, 6, usize::MAX).is_some());
 }
 
 #[test]
@@ -275,7 +313,7 @@ proptest! {
         let versions: Vec<Arc<Zone>> =
             contents.into_iter().zip(1..).map(|(numbers, serial)| zone(serial, numbers)).collect();
         let newest = versions.last().unwrap();
-        let steps = journal(&versions).steps(1, newest.serial()).unwrap();
+        let steps = way(&versions, 1, newest.serial());
         let messages = messages(Script::Steps(Arc::clone(newest), steps));
         let received = received_zone(&messages, Some(versions[0].clone()));
         prop_assert_eq!(records(&received), records(newest));

@@ -154,6 +154,12 @@ impl Zone {
             + size_of_val(&*self.nsec3_strays)
     }
 
+    /// Bytes of a transfer of all of it, about: each name once, and ten bytes a set for its type, class, TTL and
+    /// length.
+    pub fn transfer_size(&self) -> usize {
+        self.names.len() + self.data.len() + 10 * self.sets.len()
+    }
+
     /// Every node in canonical order, occluded ones included.
     pub fn nodes(&self) -> impl ExactSizeIterator<Item = Node<'_>> {
         (0..self.nodes.len() as u32).map(|at| Node { zone: self, at })
