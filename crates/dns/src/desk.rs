@@ -15,7 +15,9 @@
 use crate::answer::{self, Policy};
 use crate::cookie::Cookies;
 use crate::counters::{DnsTally, Transport};
-use crate::message::{ErrorReply, Flags, Opcode, Opt, Query, Rcode, Refusal, Rtype, Writer};
+use crate::message::{
+    Class, ErrorReply, ExtendedError, Flags, Opcode, Opt, Query, Question, Rcode, Refusal, Rtype, Writer,
+};
 use crate::name::{Folded, NameBuf};
 use crate::query_log::{Logged, QueryLog, Record};
 use crate::tcp::{Answered, Answerer, Asked};
@@ -25,7 +27,7 @@ use crate::transfer::outbound::{Outbound, Script, Ticket};
 use crate::transfer::secondary::Event;
 use crate::transfer::{Relations, Served};
 use crate::tsig::{self, Checked, Pass, Rejection};
-use crate::udp::{Found, Question, Source, zones};
+use crate::udp::{self, Found, Source, zones};
 use crate::zone::Catalog;
 use arc_swap::{ArcSwap, Cache};
 use crossbeam_channel::Sender;
@@ -229,12 +231,25 @@ impl Desk {
         let size_max = asker.size_max(query, room);
         let config = Arc::clone(&self.config);
         let Some(mut writer) = Writer::answering(query, room, size_max) else { return Answered::Hopeless };
+        let expire_s = self.expire_s(query);
         if let Some(opt) = opt(&config, &self.tally, query, asker) {
+            let opt = Opt { expire_s, ..opt };
             // No room for it: then there is none for an answer, and TC will say so.
             let _ = writer.set_opt(opt);
         }
         answer::answer(self.catalog.load(), query, &config.policy, &mut writer);
         Answered::Message(writer.finish())
+    }
+
+    /// For how long the zone may be served that a client means to copy, if it asks (RFC 7314 section 3).
+    fn expire_s(&mut self, query: &Query<'_>) -> Option<u32> {
+        let Question { name, rtype, class } = query.question;
+        let is_asked = query.edns.is_some_and(|edns| edns.wants_expire);
+        if !is_asked || class != Class::IN || !matches!(rtype, Rtype::SOA | Rtype::AXFR | Rtype::IXFR) {
+            return None;
+        }
+        let zone = self.catalog.load().hosting(&Folded::of(name))?.zone()?;
+        Some(self.served.expire_s(zone))
     }
 
     /// An answer without records.
@@ -247,6 +262,10 @@ impl Desk {
         }
         if let Some(opt) = opt(&self.config, &self.tally, query, asker) {
             let _ = writer.set_opt(opt);
+            // RFC 8914 section 4.19: whoever is refused here is not among those who may.
+            if rcode == Rcode::REFUSED {
+                writer.set_extended_error(ExtendedError::PROHIBITED);
+            }
         }
         Answered::Message(writer.finish())
     }
@@ -257,15 +276,17 @@ impl Desk {
             Ok(script) => script,
             Err(rcode) => return self.say(query, asker, rcode, room),
         };
+        let expire_s = self.expire_s(query);
         match asker.way {
-            Way::Udp { .. } => in_one_datagram(script, query, asker, room),
+            Way::Udp { .. } => in_one_datagram(script, query, asker, expire_s, room),
             // The one here, and one for each transfer.
             Way::Tcp { .. } if Arc::strong_count(&self.ticket) > self.config.transfer_count_max => {
                 self.say(query, asker, Rcode::SERVFAIL, room)
             }
             Way::Tcp { .. } => {
                 let (signer, ticket) = (pass.map(Pass::signer), Arc::clone(&self.ticket));
-                Answered::Transfer(Box::new(Outbound::new(script, query, signer, Some(ticket))))
+                let transfer = Outbound::new(script, query, signer, Some(ticket));
+                Answered::Transfer(Box::new(transfer.with_expire(expire_s)))
             }
         }
     }
@@ -345,7 +366,12 @@ impl Source for Desk {
         has_changed
     }
 
-    fn find<'a>(&mut self, question: &Question<'_>, size_max: usize, out: &'a mut [u8]) -> Option<Found<'a>> {
+    fn find<'a>(
+        &mut self,
+        question: &udp::Question<'_>,
+        size_max: usize,
+        out: &'a mut [u8],
+    ) -> Option<Found<'a>> {
         zones::find(&self.settled, &self.config.policy, question, size_max, out)
     }
 
@@ -379,11 +405,17 @@ fn may_have(relations: &Relations, apex: &Folded, asker: Asker, pass: Option<&Pa
     relations.of(apex.name()).is_some_and(|relation| relation.allow_transfer.admits(asker.peer.ip(), key))
 }
 
-fn in_one_datagram(script: Script, query: &Query<'_>, asker: Asker, room: &mut [u8]) -> Outcome {
+fn in_one_datagram(
+    script: Script,
+    query: &Query<'_>,
+    asker: Asker,
+    expire_s: Option<u32>,
+    room: &mut [u8],
+) -> Outcome {
     let size_max = asker.size_max(query, room);
     let version = Script::Version(Arc::clone(script.zone()));
     let made = [script, version].into_iter().find_map(|script| {
-        let transfer = Outbound::new(script, query, None, None);
+        let transfer = Outbound::new(script, query, None, None).with_expire(expire_s);
         transfer.in_one_message(&mut room[..size_max])
     });
     made.map_or(Answered::Hopeless, Answered::Message)

@@ -1,13 +1,13 @@
 //! What the desk says to whom, without a connection or a datagram.
 use super::{Asker, Desk, DeskConfig, Way};
 use crate::cookie::Cookies;
-use crate::message::{Rcode, Rtype};
+use crate::message::{ExtendedError, Rcode, Rtype};
 use crate::name::NameBuf;
 use crate::tcp::Answered;
 use crate::transfer::{Acl, Copied, Exchange, Relation, Relations, Rule};
-use crate::zone::{Zone, file};
+use crate::zone::{Lack, Zone, file};
 use std::sync::Arc;
-use tidegate_base::Duration;
+use tidegate_base::{Duration, Instant};
 
 const ZONE: &[u8] = b"$TTL 60\n@ SOA ns host 5 60 60 60 60\n@ NS ns\nns A 192.0.2.1\n";
 
@@ -136,6 +136,45 @@ fn options_are_answered_where_they_apply() {
         assert!(has(answer, b"\0\x03\0\x04desk"));
         assert!(has(answer, &[0, 10, 0, 24, 1, 2, 3, 4, 5, 6, 7, 8]));
     }
+}
+
+#[test]
+fn who_copies_is_told_for_how_long() {
+    let exchange = exchange();
+    let mut desk = desk(&exchange);
+    let asked = |name, rtype| with_options(query(0, name, rtype), &[0, 9, 0, 0]);
+    let mut said = |name, rtype| {
+        let answer = ask(&mut desk, &asked(name, rtype), FRIEND, TCP).unwrap();
+        answer.windows(4).any(|window| window == [0, 9, 0, 4]).then(|| answer[answer.len() - 1])
+    };
+    assert_eq!(said("own.test.", Rtype::SOA), Some(60), "as the SOA says");
+    assert_eq!(said("own.test.", Rtype::NS), None, "nobody copies by asking that");
+    assert_eq!(said("ns.own.test.", Rtype::SOA), None, "no zone");
+    let served = exchange.served();
+    let expires = Some(Instant::ZERO + Duration::from_secs(20));
+    served.set_expiry(&name("own.test."), expires);
+    assert!(said("own.test.", Rtype::SOA).is_some_and(|left_s| left_s <= 20), "what is left of a copy");
+    served.set_expiry(&name("own.test."), None);
+    assert_eq!(said("own.test.", Rtype::SOA), Some(60));
+}
+
+#[test]
+fn what_is_not_answered_is_explained() {
+    let exchange = exchange();
+    let mut desk = desk(&exchange);
+    let mut why = |opcode, name, rtype| {
+        let asked = with_options(query(opcode, name, rtype), &[]);
+        let answer = ask(&mut desk, &asked, STRANGER, TCP).unwrap();
+        let at = answer.windows(4).position(|window| window == [0, 15, 0, 2])?;
+        Some(ExtendedError(u16::from(answer[at + 5])))
+    };
+    assert_eq!(why(0, "own.test.", Rtype::AXFR), Some(ExtendedError::PROHIBITED));
+    assert_eq!(why(4, "copy.test.", Rtype::SOA), Some(ExtendedError::PROHIBITED));
+    assert_eq!(why(0, "copy.test.", Rtype::SOA), Some(ExtendedError::NOT_READY));
+    assert_eq!(why(0, "other.test.", Rtype::A), Some(ExtendedError::NOT_AUTHORITATIVE));
+    assert_eq!(why(0, "ns.own.test.", Rtype::A), None);
+    exchange.served().withdraw(&name("own.test."), Lack::Unusable);
+    assert_eq!(why(0, "ns.own.test.", Rtype::A), Some(ExtendedError::INVALID_DATA));
 }
 
 #[test]

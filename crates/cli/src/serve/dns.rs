@@ -22,6 +22,7 @@ use tidegate_dns::rrl::RateLimits;
 use tidegate_dns::tcp::{Tcp, TcpShared};
 use tidegate_dns::transfer::Exchange;
 use tidegate_dns::udp::UdpConfig;
+use tidegate_dns::zone::Lack;
 use tidegate_dns::{Config, Namestorm};
 use tidegate_sys::random;
 
@@ -66,7 +67,7 @@ impl Source {
         let exchange = Exchange::start(relations, config.client_patience(), seed)
             .context("could not start dealing with other name servers")?;
         let exchange = Arc::new(exchange);
-        files.unread().iter().for_each(|apex| exchange.served().withdraw(apex));
+        files.unread().iter().for_each(|apex| exchange.served().withdraw(apex, Lack::Unusable));
         let rrset_count = harvest.zones.iter().map(|zone| zone.rrset_count()).sum();
         exchange.served().publish(harvest.zones);
         let keeper = Keeper::start(files, Arc::clone(&exchange), config.clone())?;

@@ -31,7 +31,7 @@ use crate::message::{
     Class, ExtendedError, Flags, Opcode, Query, Rcode, Rtype as QueryType, Section, Writer,
 };
 use crate::name::Folded;
-use crate::zone::{Catalog, Hosting, Lookup, Rrset, Zone};
+use crate::zone::{Catalog, Hosting, Lack, Lookup, Rrset, Zone};
 
 use self::denial::Denials;
 use self::emit::{Full, Out};
@@ -121,7 +121,14 @@ impl<'a, 'w, 'b> Search<'a, 'w, 'b> {
                 self.out.explain(ExtendedError::NOT_AUTHORITATIVE);
                 Rcode::REFUSED
             }
-            Some(Hosting::Unavailable) => Rcode::SERVFAIL,
+            Some(&Hosting::Unavailable(lack)) => {
+                self.out.explain(match lack {
+                    // RFC 8914 sections 4.15 and 4.25.
+                    Lack::Awaited => ExtendedError::NOT_READY,
+                    Lack::Unusable => ExtendedError::INVALID_DATA,
+                });
+                Rcode::SERVFAIL
+            }
             Some(Hosting::Ready(zone)) => {
                 if self.resolve(zone).is_err() {
                     self.out.truncate();

@@ -119,7 +119,7 @@ impl<'a> Edns<'a> {
     /// The options one by one, up to the first that is cut off.
     #[inline]
     pub const fn options(&self) -> EdnsOptions<'a> {
-        EdnsOptions { rest: self.options }
+        EdnsOptions::of(self.options)
     }
 }
 
@@ -136,6 +136,13 @@ pub struct EdnsOption<'a> {
 #[derive(Clone, Debug)]
 pub struct EdnsOptions<'a> {
     rest: &'a [u8],
+}
+
+impl<'a> EdnsOptions<'a> {
+    /// The options in the data of an OPT record.
+    pub(crate) const fn of(data: &'a [u8]) -> Self {
+        Self { rest: data }
+    }
 }
 
 impl<'a> Iterator for EdnsOptions<'a> {
@@ -157,7 +164,7 @@ pub struct ExtendedError(pub u16);
 impl ExtendedError {
     /// None of the other codes.
     pub const OTHER: Self = Self(0);
-    /// The server has no data yet, or no longer.
+    /// The server has no data yet.
     pub const NOT_READY: Self = Self(14);
     /// The client may not ask this.
     pub const PROHIBITED: Self = Self(18);
@@ -165,7 +172,7 @@ impl ExtendedError {
     pub const NOT_AUTHORITATIVE: Self = Self(20);
     /// The server does not do what is asked.
     pub const NOT_SUPPORTED: Self = Self(21);
-    /// The zone's data is not usable.
+    /// The zone's data is not usable, or has expired.
     pub const INVALID_DATA: Self = Self(24);
 }
 

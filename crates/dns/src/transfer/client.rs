@@ -8,9 +8,9 @@
 //! The SOA is asked for over TCP too: one way for all, and nobody can forge an answer from off the path.
 
 use super::clock::unix_s;
-use super::inbound::{Inbound, InboundError, Received, is_newer, serial_of};
+use super::inbound::{Inbound, InboundError, Received, expire_s, is_newer, serial_of};
 use super::relations::Remote;
-use crate::message::HEADER_LEN;
+use crate::message::{HEADER_LEN, OptionCode};
 use crate::name::Name;
 use crate::tsig::{RECORD_LEN_MAX, Verifier, VerifyError};
 use crate::zone::Zone;
@@ -21,6 +21,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const CLASS_IN: u16 = 1;
+/// What an OPT record has to say, though nothing comes over UDP.
+const UDP_SIZE: u16 = 1232;
+const FORMERR: u8 = 1;
+const NOTIMP: u8 = 4;
 
 /// How long a primary may take.
 #[derive(Clone, Copy, Debug)]
@@ -62,28 +66,54 @@ pub(crate) enum ClientError {
     TooLong,
 }
 
+/// What a primary has.
+#[derive(Debug)]
+pub(crate) struct Fetched {
+    /// The zone, or that there is none newer.
+    pub(crate) received: Received,
+    /// Seconds that it may be served, if the primary says: it may be a copy itself (RFC 7314).
+    pub(crate) expire_s: Option<u32>,
+}
+
 /// What `primary` has that is newer than `base`, if that is here already.
 pub(crate) fn fetch(
     primary: &Remote,
     apex: &Name,
     base: Option<&Arc<Zone>>,
     patience: ClientPatience,
-) -> Result<Received, ClientError> {
-    let mut conversation = Conversation::open(primary, apex, patience)?;
+) -> Result<Fetched, ClientError> {
+    match fetch_by(primary, apex, base, patience, true) {
+        // RFC 6891 section 7: so answers who does not know OPT.
+        Err(ClientError::Inbound(InboundError::Refused(FORMERR | NOTIMP))) => {
+            fetch_by(primary, apex, base, patience, false)
+        }
+        fetched => fetched,
+    }
+}
+
+fn fetch_by(
+    primary: &Remote,
+    apex: &Name,
+    base: Option<&Arc<Zone>>,
+    patience: ClientPatience,
+    has_edns: bool,
+) -> Result<Fetched, ClientError> {
+    let open = || Conversation::open(primary, apex, patience, has_edns);
+    let mut conversation = open()?;
     let Some(base) = base else { return conversation.transfer(None) };
-    let serial = conversation.serial()?;
+    let (serial, expire_s) = conversation.version()?;
     if serial == base.serial() {
-        return Ok(Received::UpToDate);
+        return Ok(Fetched { received: Received::UpToDate, expire_s });
     }
     if !is_newer(serial, base.serial()) {
         return Err(ClientError::Older { theirs: serial, ours: base.serial() });
     }
     match conversation.transfer(Some(base)) {
-        Ok(received) => Ok(received),
+        Ok(fetched) => Ok(fetched),
         // RFC 1995 section 4: whatever went wrong with the steps, all of it may still be had.
         Err(error) => {
             tracing::debug!("IXFR of {apex} from {}: {error}; trying AXFR", primary.address);
-            Conversation::open(primary, apex, patience)?.transfer(None)
+            open()?.transfer(None)
         }
     }
 }
@@ -94,21 +124,27 @@ struct Conversation<'a> {
     primary: &'a Remote,
     apex: &'a Name,
     deadline: Instant,
+    has_edns: bool,
     id: u16,
 }
 
 impl<'a> Conversation<'a> {
-    fn open(primary: &'a Remote, apex: &'a Name, patience: ClientPatience) -> io::Result<Self> {
+    fn open(
+        primary: &'a Remote,
+        apex: &'a Name,
+        patience: ClientPatience,
+        has_edns: bool,
+    ) -> io::Result<Self> {
         let stream = TcpStream::connect_timeout(&primary.address, patience.message)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(patience.message))?;
         stream.set_write_timeout(Some(patience.message))?;
         let deadline = Instant::now() + patience.transfer;
-        Ok(Self { stream, primary, apex, deadline, id: 0 })
+        Ok(Self { stream, primary, apex, deadline, has_edns, id: 0 })
     }
 
-    /// Asks for the SOA.
-    fn serial(&mut self) -> Result<u32, ClientError> {
+    /// Asks for the SOA: its serial, and for how long that version may be served.
+    fn version(&mut self) -> Result<(u32, Option<u32>), ClientError> {
         let mut verifier = self.ask(Rtype::SOA, None)?;
         let message = self.receive(&mut verifier)?;
         finish(verifier)?;
@@ -119,19 +155,22 @@ impl<'a> Conversation<'a> {
         }
         while let Some(record) = reader.next_record(&mut rdata).map_err(InboundError::from)? {
             if record.rtype == Rtype::SOA && *record.owner == *self.apex {
-                return Ok(serial_of(record.rdata).ok_or(InboundError::Malformed)?);
+                let serial = serial_of(record.rdata).ok_or(InboundError::Malformed)?;
+                return Ok((serial, expire_s(&message)));
             }
         }
         Err(InboundError::Malformed.into())
     }
 
     /// Asks for the steps from `base`, or for all of it.
-    fn transfer(&mut self, base: Option<&Arc<Zone>>) -> Result<Received, ClientError> {
+    fn transfer(&mut self, base: Option<&Arc<Zone>>) -> Result<Fetched, ClientError> {
         let rtype = if base.is_some() { Rtype::IXFR } else { Rtype::AXFR };
         let mut verifier = self.ask(rtype, base)?;
         let mut inbound = Inbound::new(self.id, self.apex, base.cloned());
+        let mut said_s = None;
         while {
             let message = self.receive(&mut verifier)?;
+            said_s = said_s.or_else(|| expire_s(&message));
             !inbound.on_message(&message)?
         } {
             if Instant::now() > self.deadline {
@@ -139,13 +178,16 @@ impl<'a> Conversation<'a> {
             }
         }
         finish(verifier)?;
-        Ok(inbound.finish()?)
+        Ok(Fetched { received: inbound.finish()?, expire_s: said_s })
     }
 
     /// Sends a query, signed if there is a key.
     fn ask(&mut self, rtype: Rtype, base: Option<&Arc<Zone>>) -> io::Result<Option<Verifier>> {
         self.id = self.id.wrapping_add(1);
         let mut message = query(self.id, self.apex, rtype, base);
+        if self.has_edns {
+            put_opt(&mut message);
+        }
         let len = message.len();
         let mut verifier = None;
         if let Some(key) = &self.primary.key {
@@ -194,6 +236,16 @@ pub(super) fn query(id: u16, apex: &Name, rtype: Rtype, base: Option<&Arc<Zone>>
         message.extend_from_slice(soa.first());
     }
     message
+}
+
+/// An OPT record that asks for how long the zone may be served (RFC 7314 section 2).
+pub(super) fn put_opt(message: &mut Vec<u8>) {
+    let [size_high, size_low] = UDP_SIZE.to_be_bytes();
+    let [code_high, code_low] = OptionCode::EXPIRE.0.to_be_bytes();
+    let [type_high, type_low] = Rtype::OPT.to_int().to_be_bytes();
+    message[11] = 1;
+    message
+        .extend([0, type_high, type_low, size_high, size_low, 0, 0, 0, 0, 0, 4, code_high, code_low, 0, 0]);
 }
 
 fn put_head(message: &mut Vec<u8>, owner: &Name, rtype: Rtype) {

@@ -22,7 +22,7 @@ impl Exchange {
     /// [`Served::publish`]ed by whoever reads them. `seed` is random.
     pub fn start(relations: Relations, patience: ClientPatience, seed: u64) -> std::io::Result<Self> {
         let clock = Clock::start();
-        let served = Served::new(relations, sender::start(clock, seed)?);
+        let served = Served::new(relations, sender::start(clock, seed)?, clock);
         let events = secondary::start(&served, clock, patience, !seed)?;
         Ok(Self { served, events })
     }

@@ -15,8 +15,8 @@ mod reader;
 use crate::name::{Name, NameBuf};
 use crate::zone::{Records, Zone, ZoneBuilder, ZoneError};
 use domain::base::iana::Rtype;
-pub(crate) use reader::Reader;
 use reader::{Malformed, Record};
+pub(crate) use reader::{Reader, expire_s};
 use std::sync::Arc;
 
 /// What came of a transfer.

@@ -33,12 +33,13 @@ pub(crate) struct Kept {
     pub(crate) age: Duration,
 }
 
-/// Writes `zone` to `path`, confirmed now.
-pub(crate) fn write(path: &Path, zone: &Arc<Zone>) -> io::Result<()> {
+/// Writes `zone` to `path`, confirmed `age` ago.
+pub(crate) fn write(path: &Path, zone: &Arc<Zone>, age: Duration) -> io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
     let file = File::create(&beside)?;
     write_to(&file, zone)?;
+    file.set_modified(ago(age))?;
     file.sync_all()?;
     fs::rename(&beside, path)?;
     // The name, too, must outlast a crash.
@@ -67,9 +68,14 @@ fn write_to(file: &File, zone: &Arc<Zone>) -> io::Result<()> {
     out.out.flush()
 }
 
-/// A primary has just confirmed what is in `path`.
-pub(crate) fn confirm(path: &Path) -> io::Result<()> {
-    File::options().write(true).open(path)?.set_modified(SystemTime::now())
+/// A primary has confirmed what is in `path`, `age` ago.
+pub(crate) fn confirm(path: &Path, age: Duration) -> io::Result<()> {
+    File::options().write(true).open(path)?.set_modified(ago(age))
+}
+
+fn ago(age: Duration) -> SystemTime {
+    let now = SystemTime::now();
+    now.checked_sub(age.into()).unwrap_or(now)
 }
 
 /// What is kept at `path` of the zone `apex`. None: nothing.

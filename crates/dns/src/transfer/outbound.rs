@@ -92,6 +92,14 @@ impl Outbound {
         }
     }
 
+    /// The same, telling for how long it may be served, in seconds, to who wants to know (RFC 7314 section 3).
+    pub(crate) const fn with_expire(mut self, expire_s: Option<u32>) -> Self {
+        if let Some(opt) = &mut self.opt {
+            opt.expire_s = expire_s;
+        }
+        self
+    }
+
     /// A transfer that nobody asked for: what is kept on disk.
     pub(crate) fn unasked(script: Script) -> Self {
         Self {

@@ -10,17 +10,17 @@
 
 mod schedule;
 
-use super::client::{self, ClientPatience};
+use super::client::{self, ClientPatience, Fetched};
 use super::clock::Clock;
 use super::inbound::Received;
 use super::keep::{self, Kept};
 use super::relations::Copied;
 use super::served::Served;
 use crate::name::{Name, NameBuf};
-use crate::zone::SoaTimes;
+use crate::zone::Lack;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use hashbrown::HashMap;
-use schedule::Schedule;
+use schedule::{Confirmed, Schedule};
 use std::sync::Arc;
 use tidegate_base::{Duration, Instant, Rng};
 
@@ -48,7 +48,7 @@ pub(crate) enum Event {
 /// How a check went.
 pub(crate) enum Outcome {
     /// What is served is what a primary has.
-    Confirmed(SoaTimes),
+    Confirmed(Confirmed),
     /// No primary was of use.
     Failed,
 }
@@ -140,9 +140,14 @@ impl Keeper {
         let Some(task) = self.tasks.get_mut(apex) else { return };
         task.is_busy = false;
         match outcome {
-            Outcome::Confirmed(times) => {
+            Outcome::Confirmed(confirmed) => {
                 task.is_withdrawn = false;
-                task.schedule.on_confirmed(now, times, self.rng.below(1000));
+                task.schedule.on_confirmed(now, confirmed, self.rng.below(1000));
+                self.served.set_expiry(apex, Some(task.schedule.expires()));
+                if !confirmed.is_new {
+                    let age = task.schedule.age(now, confirmed.times.expire);
+                    keep_confirmed(&self.served, apex, age);
+                }
             }
             Outcome::Failed => task.schedule.on_failed(now),
         }
@@ -154,7 +159,10 @@ impl Keeper {
     /// Takes up the zones that are new among the relations, and leaves those that are gone.
     fn take_up(&mut self) {
         let relations = self.served.relations();
-        self.tasks.retain(|apex, _| relations.of(apex).is_some_and(|relation| relation.copied.is_some()));
+        let is_copied = |apex: &Name| relations.of(apex).is_some_and(|relation| relation.copied.is_some());
+        for (apex, _) in self.tasks.extract_if(|apex, _| !is_copied(apex)) {
+            self.served.set_expiry(&apex, None);
+        }
         for (apex, copied) in relations.copied() {
             if !self.tasks.contains_key(apex) {
                 let task = self.take_up_one(apex, copied);
@@ -165,7 +173,8 @@ impl Keeper {
 
     fn take_up_one(&self, apex: &Name, copied: &Copied) -> Task {
         let kept = keep::read(&copied.file, apex).unwrap_or_else(|error| {
-            tracing::warn!("the copy of {apex} in {} is not usable: {error}", copied.file.display());
+            let file = copied.file.display();
+            tracing::warn!("the copy of {apex} in {file} is not usable, all of it is asked for: {error}");
             None
         });
         let now = self.clock.now();
@@ -175,8 +184,12 @@ impl Keeper {
         };
         let is_withdrawn = kept.is_none() || schedule.is_expired(now);
         match kept {
-            Some(Kept { zone, .. }) if !is_withdrawn => self.served.publish(vec![Arc::new(zone)]),
-            _ => self.served.withdraw(apex),
+            None => self.served.withdraw(apex, Lack::Awaited),
+            Some(_) if is_withdrawn => self.served.withdraw(apex, Lack::Unusable),
+            Some(Kept { zone, .. }) => {
+                self.served.set_expiry(apex, Some(schedule.expires()));
+                self.served.publish(vec![Arc::new(zone)]);
+            }
         }
         Task { schedule, is_busy: false, checked: Instant::ZERO, again: false, is_withdrawn }
     }
@@ -199,7 +212,7 @@ impl Keeper {
         for (apex, task) in expired {
             tracing::warn!("{apex} has expired: no primary has confirmed it for as long as its SOA allows");
             task.is_withdrawn = true;
-            self.served.withdraw(apex);
+            self.served.withdraw(apex, Lack::Unusable);
         }
     }
 
@@ -227,6 +240,15 @@ impl Keeper {
     }
 }
 
+/// Notes on disk that a copy was confirmed, `age` ago.
+fn keep_confirmed(served: &Served, apex: &Name, age: Duration) {
+    let relations = served.relations();
+    let Some(copied) = relations.of(apex).and_then(|relation| relation.copied.as_ref()) else { return };
+    if let Err(error) = keep::confirm(&copied.file, age) {
+        tracing::debug!("{}: {error}", copied.file.display());
+    }
+}
+
 /// Asks the primaries of a zone, one after the other, until one is of use.
 fn check(served: &Served, apex: &Name, patience: ClientPatience) -> Outcome {
     let relations = served.relations();
@@ -235,29 +257,25 @@ fn check(served: &Served, apex: &Name, patience: ClientPatience) -> Outcome {
     };
     for primary in &copied.primaries {
         let base = served.zone(apex);
-        match client::fetch(primary, apex, base.as_ref(), patience) {
-            Ok(Received::Zone(zone)) => {
-                let zone = Arc::new(*zone);
-                tracing::info!("{apex}: version {} from {}", zone.serial(), primary.address);
-                let times = *zone.soa();
-                if let Err(error) = keep::write(&copied.file, &zone) {
-                    tracing::warn!(
-                        "{apex} is served, and could not be kept in {}: {error}",
-                        copied.file.display()
-                    );
-                }
-                served.publish(vec![zone]);
-                return Outcome::Confirmed(times);
+        let fetched = client::fetch(primary, apex, base.as_ref(), patience).inspect_err(|error| {
+            tracing::warn!("{apex} from {}: {error}", primary.address);
+        });
+        let Ok(Fetched { received, expire_s }) = fetched else { continue };
+        let (zone, is_new) = match (received, base) {
+            (Received::Zone(zone), _) => (Arc::new(*zone), true),
+            (Received::UpToDate, Some(base)) => (base, false),
+            (Received::UpToDate, None) => continue,
+        };
+        let confirmed = Confirmed { times: *zone.soa(), expire_s, is_new };
+        if is_new {
+            tracing::info!("{apex}: version {} from {}", zone.serial(), primary.address);
+            if let Err(error) = keep::write(&copied.file, &zone, confirmed.age()) {
+                let file = copied.file.display();
+                tracing::warn!("{apex} is served, and could not be kept in {file}: {error}");
             }
-            Ok(Received::UpToDate) => {
-                let Some(base) = base else { continue };
-                if let Err(error) = keep::confirm(&copied.file) {
-                    tracing::debug!("{}: {error}", copied.file.display());
-                }
-                return Outcome::Confirmed(*base.soa());
-            }
-            Err(error) => tracing::warn!("{apex} from {}: {error}", primary.address),
+            served.publish(vec![zone]);
         }
+        return Outcome::Confirmed(confirmed);
     }
     Outcome::Failed
 }

@@ -9,34 +9,41 @@
 //! Invariant: one publication at a time, so that no zone is lost to two successors of one catalog, and a step
 //! in a journal leads from a version that was served to the next one that was.
 
+use super::clock::Clock;
 use super::journal::{Delta, Journal};
 use super::notify::sender::Change;
 use super::relations::Relations;
 use crate::name::{Name, NameBuf};
-use crate::zone::{Catalog, Zone};
+use crate::zone::{Catalog, Lack, Zone};
 use arc_swap::ArcSwap;
 use crossbeam_channel::Sender;
 use hashbrown::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tidegate_base::Instant;
 
 /// The zones that are served, and how they came to be what they are.
 pub struct Served {
     catalog: Arc<ArcSwap<Catalog>>,
     relations: ArcSwap<Relations>,
     journals: Mutex<HashMap<NameBuf, Arc<Journal>>>,
+    /// When copies expire; of zones of our own there is nothing.
+    expiries: Mutex<HashMap<NameBuf, Instant>>,
     publication: Mutex<()>,
     changes: Sender<Change>,
+    clock: Clock,
 }
 
 impl Served {
     /// Nothing is served yet. `changes` is where secondaries are told from.
-    pub(crate) fn new(relations: Relations, changes: Sender<Change>) -> Arc<Self> {
+    pub(crate) fn new(relations: Relations, changes: Sender<Change>, clock: Clock) -> Arc<Self> {
         Arc::new(Self {
             catalog: Arc::default(),
             relations: ArcSwap::from_pointee(relations),
             journals: Mutex::default(),
+            expiries: Mutex::default(),
             publication: Mutex::default(),
             changes,
+            clock,
         })
     }
 
@@ -69,10 +76,10 @@ impl Served {
         }
     }
 
-    /// Answers SERVFAIL for a zone that is ours to serve and cannot be: not copied yet, or expired.
-    pub fn withdraw(&self, apex: &Name) {
+    /// Answers SERVFAIL for a zone that is ours to serve and cannot be.
+    pub fn withdraw(&self, apex: &Name, lack: Lack) {
         let _turn = lock(&self.publication);
-        let next = self.catalog.load().with_unavailable(apex);
+        let next = self.catalog.load().with_unavailable(apex, lack);
         self.catalog.store(Arc::new(next));
     }
 
@@ -83,6 +90,24 @@ impl Served {
         self.catalog.store(Arc::new(next));
         let mut journals = lock(&self.journals);
         apexes.iter().for_each(|apex| drop(journals.remove(apex)));
+    }
+
+    /// Until when a copy may be served; no copy any more, if there is no such time.
+    pub(crate) fn set_expiry(&self, apex: &Name, expires: Option<Instant>) {
+        let mut expiries = lock(&self.expiries);
+        match expires {
+            Some(expires) => drop(expiries.insert(apex.to_owned(), expires)),
+            None => drop(expiries.remove(apex)),
+        }
+    }
+
+    /// Seconds that who copies `zone` from here may serve it (RFC 7314 section 3): as long as the SOA says if it is
+    /// ours, as long as we may ourselves if it is a copy.
+    pub(crate) fn expire_s(&self, zone: &Zone) -> u32 {
+        let expires = lock(&self.expiries).get(zone.apex()).copied();
+        expires.map_or(zone.soa().expire, |expires| {
+            u32::try_from(expires.since(self.clock.now()).as_millis() / 1000).unwrap_or(u32::MAX)
+        })
     }
 
     /// The version of a zone that is served.

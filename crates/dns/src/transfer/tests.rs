@@ -3,6 +3,7 @@ use super::inbound::{Inbound, InboundError, Received, is_newer, proposed_serial}
 use super::journal::{Delta, Journal};
 use super::keep;
 use super::outbound::{Outbound, Script};
+use crate::message::Query;
 use crate::name::{Name, NameBuf};
 use crate::tcp::{Messages, NextMessage};
 use crate::zone::{Record, Zone, ZoneBuilder};
@@ -10,6 +11,7 @@ use domain::base::iana::Rtype;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use tidegate_base::Duration;
 
 const APEX: &str = "example.";
 
@@ -268,12 +270,36 @@ fn the_version_of_an_ixfr_query_is_in_its_authority() {
 }
 
 #[test]
+fn a_message_may_say_for_how_long_the_zone_may_be_served() {
+    let asked = |has_opt: bool| {
+        let mut query = super::client::query(1, &name(APEX), Rtype::IXFR, Some(&zone(1, 0..1)));
+        if has_opt {
+            super::client::put_opt(&mut query);
+        }
+        query
+    };
+    let said = |has_opt, expire_s| {
+        let (message, mut decompressed) = (asked(has_opt), NameBuf::new());
+        let query = Query::parse(&message, &mut decompressed).unwrap();
+        assert_eq!(query.edns.is_some_and(|edns| edns.wants_expire), has_opt);
+        let script = Script::Version(zone(1, 0..1));
+        let transfer = Outbound::new(script, &query, None, None).with_expire(expire_s);
+        let mut room = vec![0; 1232];
+        let len = transfer.in_one_message(&mut room).unwrap();
+        super::inbound::expire_s(&room[..len])
+    };
+    assert_eq!(said(true, Some(86_399)), Some(86_399));
+    assert_eq!(said(true, None), None);
+    assert_eq!(said(false, Some(86_399)), None, "no OPT record but for who sent one");
+}
+
+#[test]
 fn a_copy_on_disk_comes_back_whole_or_not_at_all() {
     let dir = tidegate_testbed::ScratchDir::new().unwrap();
     let path = dir.join("example.copy");
     assert!(keep::read(&path, &name(APEX)).unwrap().is_none());
     let kept = zone(3, 0..2000);
-    keep::write(&path, &kept).unwrap();
+    keep::write(&path, &kept, Duration::ZERO).unwrap();
     let back = keep::read(&path, &name(APEX)).unwrap().unwrap();
     assert_eq!(records(&back.zone), records(&kept));
     assert!(back.age.as_millis() < 60_000);
@@ -292,11 +318,9 @@ fn a_copy_on_disk_comes_back_whole_or_not_at_all() {
 fn a_confirmed_copy_is_young_again() {
     let dir = tidegate_testbed::ScratchDir::new().unwrap();
     let path = dir.join("example.copy");
-    keep::write(&path, &zone(3, 0..1)).unwrap();
-    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(1000);
-    std::fs::File::options().write(true).open(&path).unwrap().set_modified(old).unwrap();
+    keep::write(&path, &zone(3, 0..1), Duration::from_secs(1000)).unwrap();
     assert!(keep::read(&path, &name(APEX)).unwrap().unwrap().age.as_millis() >= 999_000);
-    keep::confirm(&path).unwrap();
+    keep::confirm(&path, Duration::ZERO).unwrap();
     assert!(keep::read(&path, &name(APEX)).unwrap().unwrap().age.as_millis() < 60_000);
 }
 

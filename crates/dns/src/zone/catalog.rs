@@ -16,8 +16,17 @@ use crate::name::{Folded, Key, Name};
 pub enum Hosting {
     /// It can be served.
     Ready(Arc<Zone>),
-    /// It is ours, but there is no data that may be served: not yet transferred, or expired. SERVFAIL.
-    Unavailable,
+    /// It is ours, but there is no data that may be served: SERVFAIL.
+    Unavailable(Lack),
+}
+
+/// Why a zone of ours cannot be served.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lack {
+    /// It is still to come from a primary.
+    Awaited,
+    /// What there was has expired, or cannot be read.
+    Unusable,
 }
 
 impl Hosting {
@@ -25,7 +34,7 @@ impl Hosting {
     pub fn zone(&self) -> Option<&Arc<Zone>> {
         match self {
             Hosting::Ready(zone) => Some(zone),
-            Hosting::Unavailable => None,
+            Hosting::Unavailable(_) => None,
         }
     }
 }
@@ -66,8 +75,8 @@ impl Catalog {
     }
 
     /// The successor that is responsible for a zone without having it.
-    pub fn with_unavailable(&self, apex: &Name) -> Self {
-        self.with_hosting(Folded::of(apex), Hosting::Unavailable)
+    pub fn with_unavailable(&self, apex: &Name, lack: Lack) -> Self {
+        self.with_hosting(Folded::of(apex), Hosting::Unavailable(lack))
     }
 
     /// The successor that knows nothing of a zone.

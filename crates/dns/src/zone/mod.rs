@@ -37,7 +37,7 @@ use domain::base::iana::Rtype;
 use hashbrown::HashTable;
 
 pub use builder::{Fault, Oddity, Place, Warning, ZoneBuilder, ZoneError};
-pub use catalog::{Catalog, Hosting};
+pub use catalog::{Catalog, Hosting, Lack};
 pub use diff::{Change, Diff, diff};
 pub use node::{Node, Rdatas, Rrset};
 pub use nsec3::{Nsec3, Nsec3Chain, Nsec3Hash, Nsec3Lookup};

@@ -219,8 +219,8 @@ fn the_catalog_gives_the_longest_match() {
     assert_eq!(apex(catalog.find(&folded("b.example."))).as_deref(), Some("example."));
     assert_eq!(apex(catalog.find_above(&folded("a.b.example."))).as_deref(), Some("example."));
     assert!(catalog.find(&folded("org.")).is_none() && catalog.find_above(&folded("example.")).is_none());
-    let smaller = catalog.without(&name("example.")).with_unavailable(&name("example."));
-    assert!(matches!(smaller.find(&folded("b.example.")), Some(Hosting::Unavailable)));
+    let smaller = catalog.without(&name("example.")).with_unavailable(&name("example."), Lack::Awaited);
+    assert!(matches!(smaller.find(&folded("b.example.")), Some(Hosting::Unavailable(Lack::Awaited))));
     let root = Catalog::new().with(zone("."));
     assert_eq!(apex(root.find(&folded("org."))).as_deref(), Some("."));
 }

@@ -2,6 +2,7 @@
 //!
 //! Not the parser of queries: that one is on the data path and looks at one question.
 
+use crate::message::{EdnsOptions, OptionCode};
 use crate::name::NameBuf;
 use crate::zone::rdata::Shape;
 use domain::base::iana::Rtype;
@@ -21,6 +22,19 @@ pub(crate) struct Record<'r> {
     pub(crate) ttl: u32,
     /// Its data, names uncompressed.
     pub(crate) rdata: &'r [u8],
+}
+
+/// Seconds that the zone in `message` may be served, if its sender says (RFC 7314 section 2).
+pub(crate) fn expire_s(message: &[u8]) -> Option<u32> {
+    let mut rdata = Vec::new();
+    let mut reader = Reader::of_all(message).ok()?;
+    while let Some(record) = reader.next_record(&mut rdata).ok()? {
+        if record.rtype == Rtype::OPT {
+            let option = EdnsOptions::of(record.rdata).find(|option| option.code == OptionCode::EXPIRE)?;
+            return option.data.try_into().ok().map(u32::from_be_bytes);
+        }
+    }
+    None
 }
 
 /// A message that is read from front to back.
@@ -51,6 +65,13 @@ impl<'m> Reader<'m> {
             return Err(Malformed);
         }
         Self::behind_questions(message, word(4), word(8))
+    }
+
+    /// All records of `message`, whichever section they are in.
+    fn of_all(message: &'m [u8]) -> Result<Self, Malformed> {
+        let header = message.first_chunk::<HEADER_LEN>().ok_or(Malformed)?;
+        let word = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
+        Self::behind_questions(message, word(4), word(6).saturating_add(word(8)).saturating_add(word(10)))
     }
 
     fn behind_questions(message: &'m [u8], question_count: u16, left: u16) -> Result<Self, Malformed> {

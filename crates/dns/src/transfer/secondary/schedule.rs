@@ -26,6 +26,25 @@ pub(crate) struct Schedule {
     failed_count: u32,
 }
 
+/// What a primary has said of a zone.
+#[derive(Clone, Debug)]
+pub(crate) struct Confirmed {
+    pub(crate) times: SoaTimes,
+    /// Seconds that it may be served, if the primary knows better than the SOA.
+    pub(crate) expire_s: Option<u32>,
+    /// It is a version that was not here.
+    pub(crate) is_new: bool,
+}
+
+impl Confirmed {
+    /// For how long less than the SOA says the zone may be served: when it was confirmed by the first of the
+    /// primaries that it came through, that long ago.
+    pub(crate) fn age(&self) -> Duration {
+        let whole = self.times.expire;
+        seconds(whole.saturating_sub(self.expire_s.unwrap_or(whole)))
+    }
+}
+
 #[derive(Clone, std::marker::Copy, Debug)]
 struct Copy {
     retry: Duration,
@@ -48,11 +67,21 @@ impl Schedule {
 
     /// The primary has this version now. `spread`, below 1,000, brings the next check forward by up to a tenth,
     /// so that zones which came together do not stay together.
-    pub(crate) fn on_confirmed(&mut self, now: Instant, times: &SoaTimes, spread: u64) {
+    pub(crate) fn on_confirmed(&mut self, now: Instant, confirmed: &Confirmed, spread: u64) {
+        let times = &confirmed.times;
         let refresh = interval(times.refresh).as_nanos();
         self.next_check = now + Duration::from_nanos(refresh - refresh / 10_000 * (spread % 1000));
-        self.copy = Some(Copy { retry: interval(times.retry), expires: now + seconds(times.expire) });
+        self.copy = Some(Copy { retry: interval(times.retry), expires: self.expiry(now, confirmed) });
         self.failed_count = 0;
+    }
+
+    /// RFC 7314 section 4: what the primary says counts, but takes nothing from a copy that was confirmed by a
+    /// better one. The SOA's word is the upper bound.
+    fn expiry(&self, now: Instant, confirmed: &Confirmed) -> Instant {
+        let whole = now + seconds(confirmed.times.expire);
+        let Some(said) = confirmed.expire_s.map(|secs| now + seconds(secs)) else { return whole };
+        let had = self.copy.filter(|_| !confirmed.is_new).map_or(said, |copy| copy.expires);
+        said.max(had).min(whole)
     }
 
     /// No primary could say what version it has, or hand it over.
@@ -80,6 +109,12 @@ impl Schedule {
     /// When the copy may no longer be served; never, if there is none.
     pub(crate) fn expires(&self) -> Instant {
         self.copy.map_or(Instant::FAR_FUTURE, |copy| copy.expires)
+    }
+
+    /// For how long less than `whole`, the SOA's EXPIRE in seconds, the copy may be served from `now` on: what a
+    /// file's age has to be for the copy to expire in time after a restart.
+    pub(crate) fn age(&self, now: Instant, whole: u32) -> Duration {
+        seconds(whole).saturating_sub(self.expires().since(now))
     }
 
     /// Whether the copy is too old to be served.
