@@ -48,6 +48,8 @@ pub struct AfXdpPort {
     filled: u32,
     /// There are frames on the transmit ring that the kernel has not taken yet, as far as is known.
     unsent: bool,
+    /// With busy polling: the driver has looked for frames since the receive ring was last read, with what was sent.
+    has_polled: bool,
     /// The device was down or gone when the kernel was last asked to send: what is sent meanwhile is lost, as
     /// on any link, and does not take the pool's chunks hostage.
     down: bool,
@@ -114,6 +116,7 @@ impl AfXdpPort {
             fill_level: config.fill_size.min(share),
             filled: 0,
             unsent: false,
+            has_polled: false,
             down: false,
             bulk: None,
             counters: PortCounters::default(),
@@ -166,6 +169,17 @@ impl AfXdpPort {
             pool.complete(ChunkAddr(addr));
         }
         self.socket.completion.release();
+    }
+
+    /// Takes what is on the receive ring, as far as the batch has room.
+    #[inline]
+    fn receive(&mut self, pool: &mut Pool, batch: &mut Batch) {
+        for _ in 0..batch.room() {
+            if !self.receive_one(pool, batch) {
+                break;
+            }
+        }
+        self.socket.rx.release();
     }
 
     #[inline]
@@ -243,6 +257,7 @@ impl AfXdpPort {
             left = pending;
             woken = self.socket.wake_tx();
         }
+        self.has_polled = self.socket.is_busy_polled();
         self.down = woken == Wake::DeviceGone;
         self.unsent = self.socket.tx.pending() > 0;
     }
@@ -250,19 +265,14 @@ impl AfXdpPort {
 
 impl Port for AfXdpPort {
     fn rx(&mut self, pool: &mut Pool, batch: &mut Batch) -> usize {
-        let room = batch.room();
         let before = batch.len();
-        for _ in 0..room {
-            if !self.receive_one(pool, batch) {
-                break;
-            }
+        self.receive(pool, batch);
+        if batch.len() == before && !self.has_polled {
+            self.socket.poll_rx();
+            self.receive(pool, batch);
         }
-        self.socket.rx.release();
+        self.has_polled = false;
         self.refill(pool);
-        if batch.len() == before {
-            // With busy polling this is what runs the driver; otherwise it only looks at a flag.
-            self.socket.wake_rx();
-        }
         batch.len() - before
     }
 

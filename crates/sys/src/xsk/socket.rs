@@ -145,11 +145,22 @@ impl XskSocket {
         wake(check_len(sent))
     }
 
-    /// Tells the kernel that [`fill`](Self::fill) has chunks again, if it asks to be told; with busy polling
-    /// also has it look for received frames.
+    /// Tells the kernel that [`fill`](Self::fill) has chunks again, if it asks to be told.
     #[inline]
     pub fn wake_rx(&mut self) -> Wake {
-        if self.busy_poll || self.fill.memory().needs_wakeup() { self.kick_rx() } else { Wake::Done }
+        if self.fill.memory().needs_wakeup() { self.kick_rx() } else { Wake::Done }
+    }
+
+    /// With busy polling, has the driver look for received frames, as [`wake_tx`](Self::wake_tx) does too where it asks
+    /// the kernel. Otherwise nothing: frames come by themselves.
+    #[inline]
+    pub fn poll_rx(&mut self) -> Wake {
+        if self.busy_poll { self.kick_rx() } else { Wake::Done }
+    }
+
+    /// Whether the driver looks for received frames only when it is asked to.
+    pub fn is_busy_polled(&self) -> bool {
+        self.busy_poll
     }
 
     fn kick_rx(&mut self) -> Wake {

@@ -171,7 +171,7 @@ fn busy_polling_carries_frames_too() {
         program.insert(0, far.as_fd()).unwrap();
         fill(&mut far, &mut far_pool, 8);
         send(&mut near, &mut near_pool, b"polled");
-        far.wake_rx();
+        far.poll_rx();
         assert_eq!(receive(&mut far, &mut far_pool), b"polled");
     });
 }
