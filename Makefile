@@ -3,11 +3,12 @@
 CARGO ?= cargo
 SITE ?= examples/site
 BENCH ?=
+GARBAGE ?= 100000000
 # A build as root in somebody else's tree would leave files that its owner cannot remove.
 RUN_AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E env "PATH=$$PATH")
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test bench-web bench-dns bench-memory bench-flood bench-idle bench-bodies bench-stream check deny deps
+.PHONY: help serve test fuzz-dns bench-web bench-dns bench-memory bench-flood bench-idle bench-bodies bench-stream check deny deps
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,6 +21,11 @@ serve: ## Build and serve examples/site on a virtual NIC: curl http://10.77.0.2/
 test: ## Run every test, end to end ones included (as root: they make network namespaces)
 	@scripts/deps test
 	@scripts/test
+
+fuzz-dns: ## A hundred million damaged queries to the name server; GARBAGE=COUNT for another number
+	@scripts/deps build
+	@GARBAGE_COUNT=$(GARBAGE) nice $(CARGO) test --quiet --profile garbage --locked --package tidegate-dns --test random_queries -- \
+		--nocapture garbage
 
 bench-web: ## Compare with nginx and h2o; BENCH="--quick" for a minute's look
 	@scripts/deps bench

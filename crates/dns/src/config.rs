@@ -168,6 +168,8 @@ pub struct RrlConfig {
     pub responses_per_second: u32,
     /// The most errors a second; 0: as `responses_per_second`.
     pub errors_per_second: u32,
+    /// The most a second of all kinds together; 0: no limit.
+    pub all_per_second: u32,
     /// Of the answers over the limit, each so-many-th is sent short, with TC; 0: none, 1: all.
     pub slip: u32,
     /// Leading bits of an IPv4 address that make a network.
@@ -260,6 +262,7 @@ impl Default for RrlConfig {
         Self {
             responses_per_second: 0,
             errors_per_second: 0,
+            all_per_second: 0,
             slip: 2,
             ipv4_prefix_len: 24,
             ipv6_prefix_len: 56,

@@ -124,10 +124,17 @@ impl Desk {
     }
 
     /// Those over UDP are logged where they arrive: most of them never come here.
-    fn log(&mut self, query: &Query<'_>, asker: Asker) {
-        if let (Way::Tcp { .. }, Some(log)) = (asker.way, &mut self.log)
-            && log.log(|| Record::of(query, unix_ms(), asker.peer, asker.transport())) == Logged::Lost
-        {
+    fn log(&mut self, query: &Query<'_>, asker: Asker, outcome: &Outcome, room: &[u8]) {
+        let (Way::Tcp { .. }, Some(log)) = (asker.way, &mut self.log) else { return };
+        let record = || {
+            let record = Record::of(query, unix_ms(), asker.peer, asker.transport());
+            match outcome {
+                Answered::Message(len) => record.answered_by(&room[..*len]),
+                Answered::Transfer(_) => record.answered_by_transfer(),
+                Answered::Hopeless => record,
+            }
+        };
+        if log.log(record) == Logged::Lost {
             self.tally.on_unlogged();
         }
     }
@@ -148,12 +155,12 @@ impl Desk {
         match Query::parse(message, &mut name) {
             Ok(query) => {
                 self.tally.on_query(asker.transport(), &query);
-                self.log(&query, asker);
                 let outcome = match query.tsig_at {
                     Some(_) => self.check(&query, asker, room),
                     None => self.dispatch(&query, asker, None, room),
                 };
                 self.count(asker, &outcome, None, room);
+                self.log(&query, asker, &outcome, room);
                 outcome
             }
             Err(Refusal::Reply(reply)) => {
@@ -338,8 +345,9 @@ impl Desk {
                 Rcode::REFUSED
             }
             Some(_) => {
-                // Nobody listens any more when the service ends.
-                let _ = self.checks.send(Event::Check(NameBuf::from(apex)));
+                // A worker does not wait: where so many wait already, one more says nothing new. And nobody
+                // listens any more when the service ends.
+                let _ = self.checks.try_send(Event::Check(NameBuf::from(apex)));
                 Rcode::NOERROR
             }
         };

@@ -11,13 +11,13 @@ use crate::counters::{DnsTally, Transport};
 use crate::desk::{Desk, DeskConfig};
 use crate::message::Query;
 use crate::name::NameBuf;
-use crate::query_log::{Logged, QueryLog, Record};
-use crate::rrl::{RateLimiter, RateLimits};
+use crate::query_log::{QueryLog, Record};
+use crate::rrl::RateLimiter;
 use crate::store::StoreCounters;
 use crate::tcp::{Reply as TcpReply, Tcp, TcpCounters, TcpShared, TcpState};
 use crate::transfer::clock::unix_ms;
 use crate::transfer::outbound::Outbound;
-use crate::udp::{Responder, UdpConfig, UdpCounters};
+use crate::udp::{self, Responder, UdpConfig, UdpCounters};
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -30,6 +30,8 @@ pub struct Namestorm {
     udp: Responder<Desk>,
     tcp: Tcp<Desk>,
     log: Option<QueryLog>,
+    /// Of the burst that is being answered: what is logged, with its place.
+    logged: Vec<(usize, Record)>,
 }
 
 impl Namestorm {
@@ -44,7 +46,7 @@ impl Namestorm {
         let tally = desk.tally();
         let mut udp = Responder::new(desk, config, seed());
         udp.set_tally(tally);
-        Self { udp, tcp, log: None }
+        Self { udp, tcp, log: None, logged: Vec::new() }
     }
 
     /// Its connections.
@@ -77,9 +79,10 @@ impl Namestorm {
         self.udp.store_counters()
     }
 
-    /// Limits how many like answers a network gets over UDP from now on, or no more.
-    pub fn set_rate_limits(&mut self, limits: Option<&RateLimits>) {
-        self.udp.set_limiter(limits.map(|limits| RateLimiter::new(limits, seed())));
+    /// Limits how many like answers a network gets over UDP from now on, or no more. Limiters that are clones of
+    /// one limit together.
+    pub fn set_limiter(&mut self, limiter: Option<RateLimiter>) {
+        self.udp.set_limiter(limiter);
     }
 
     /// Logs queries from now on, or no more.
@@ -88,12 +91,22 @@ impl Namestorm {
         self.log = log;
     }
 
-    /// Logs those of a burst whose turn it is.
+    /// Reads those of a burst whose turn it is to be logged, as long as they are what was asked.
+    #[inline]
+    fn note(&mut self, burst: &[Datagram]) {
+        let Some(log) = &mut self.log else { return };
+        let due = burst.iter().enumerate().filter(|_| log.is_turn());
+        self.logged.extend(due.filter_map(|(at, datagram)| Some((at, record(datagram)?))));
+    }
+
+    /// Logs those, with what became of them.
     #[inline]
     fn log(&mut self, burst: &[Datagram]) {
-        let Some(log) = &mut self.log else { return };
-        for datagram in burst {
-            if log.log_if(|| record(datagram)) == Logged::Lost {
+        let Some(log) = &self.log else { return };
+        for (at, record) in self.logged.drain(..) {
+            let answer = burst.get(at).and_then(|datagram| udp::message(datagram, &datagram.reply));
+            let record = if let Some(message) = answer { record.answered_by(message) } else { record };
+            if !log.write(record) {
                 self.udp.source_mut().tally().on_unlogged();
             }
         }
@@ -181,8 +194,9 @@ impl Service for Namestorm {
     }
 
     fn on_datagrams(&mut self, now: Instant, burst: &mut [Datagram], pool: &mut Pool) {
-        self.log(burst);
+        self.note(burst);
         self.udp.on_datagrams(now, burst, pool);
+        self.log(burst);
     }
 }
 

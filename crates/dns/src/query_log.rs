@@ -5,8 +5,9 @@
 //!   when                     client         how  opcode name class type flags rcode octets of the answer
 //! ```
 //!
-//! Flags: `+` or `-` for RD, then `E` with EDNS, `D` with DO, `C` with CD, `K` with a cookie, `S` with TSIG; what
-//! was not answered has `-` for rcode and octets.
+//! Flags: `+` or `-` for RD, then `E` with EDNS, `D` with DO, `C` with CD, `K` with a cookie, `S` with TSIG. Rcode and
+//! octets are those of the message that was sent, as the rate limit left it; `-` where nothing was. A transfer's
+//! octets are `-`: it is many messages.
 //!
 //! Not every query: at full speed a disk would be the server's limit. The sample is regular, one in N of each
 //! worker, and so says nothing of bursts shorter than that.
@@ -58,8 +59,10 @@ pub struct Record {
     pub class: Class,
     /// What else the query says.
     pub traits: Traits,
-    /// The answer's rcode and octets, if there was an answer.
-    pub answer: Option<(Rcode, usize)>,
+    /// The answer's rcode, if there was an answer.
+    pub rcode: Option<Rcode>,
+    /// Octets of the answer, if it was one message.
+    pub answer_len: Option<usize>,
 }
 
 /// What a query says beside its question.
@@ -118,8 +121,22 @@ impl Record {
             rtype: query.question.rtype,
             class: query.question.class,
             traits: Traits::of(query),
-            answer: None,
+            rcode: None,
+            answer_len: None,
         }
+    }
+
+    /// The same, answered by `message`.
+    #[must_use]
+    pub fn answered_by(self, message: &[u8]) -> Self {
+        let flags = message.first_chunk().map(|[_, _, f0, f1]| Flags(u16::from_be_bytes([*f0, *f1])));
+        Self { rcode: flags.map(Flags::rcode), answer_len: Some(message.len()), ..self }
+    }
+
+    /// The same, answered by the messages of a transfer.
+    #[must_use]
+    pub fn answered_by_transfer(self) -> Self {
+        Self { rcode: Some(Rcode::NOERROR), answer_len: None, ..self }
     }
 }
 
@@ -139,9 +156,13 @@ impl Line for Record {
             self.rtype,
         );
         line.extend(self.traits.letters());
-        let _ = match self.answer {
-            Some((rcode, len)) => writeln!(line, " {rcode} {len}"),
-            None => writeln!(line, " - -"),
+        let _ = match self.rcode {
+            Some(rcode) => write!(line, " {rcode}"),
+            None => write!(line, " -"),
+        };
+        let _ = match self.answer_len {
+            Some(len) => writeln!(line, " {len}"),
+            None => writeln!(line, " -"),
         };
     }
 }
@@ -175,22 +196,24 @@ impl QueryLog {
     /// Logs what `record` gives, if it is this one's turn.
     #[inline]
     pub fn log(&mut self, record: impl FnOnce() -> Record) -> Logged {
-        self.log_if(|| Some(record()))
+        match self.is_turn() {
+            false => Logged::Skipped,
+            true if self.write(record()) => Logged::Taken,
+            true => Logged::Lost,
+        }
     }
 
-    /// The same, if `record` gives any.
+    /// Whether it is the turn of the next query, whose turn is over with that.
     #[inline]
-    pub fn log_if(&mut self, record: impl FnOnce() -> Option<Record>) -> Logged {
-        if let Some(left) = self.left.checked_sub(1) {
-            self.left = left;
-            return Logged::Skipped;
-        }
-        self.left = self.every - 1;
-        match record().map(|record| self.sender.try_log(record)) {
-            None => Logged::Skipped,
-            Some(true) => Logged::Taken,
-            Some(false) => Logged::Lost,
-        }
+    pub const fn is_turn(&mut self) -> bool {
+        let is_turn = self.left == 0;
+        self.left = if is_turn { self.every - 1 } else { self.left - 1 };
+        is_turn
+    }
+
+    /// Logs a query whose turn it was; false if there is no room.
+    pub fn write(&self, record: Record) -> bool {
+        self.sender.try_log(record)
     }
 }
 

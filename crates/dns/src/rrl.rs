@@ -1,7 +1,8 @@
 //! Response rate limiting: so many like answers a second to one network, and no more.
 //!
 //! ```text
-//!   client's prefix, class, name --hash--> a set of four slots: {tag, when the bucket is full again, refused}
+//!   client's prefix, class, name --hash--> a set of eight buckets, shared by all workers     (table)
+//!                                \-over--> every so-many-th slips                           (each worker's count)
 //! ```
 //!
 //! A datagram's source is whatever its sender wrote there, and an answer is longer than its question; so a name
@@ -12,19 +13,22 @@
 //!
 //! Not asked where the address is known to be the client's: over TCP, and with a good cookie (RFC 7873 section 5.2.3).
 //!
-//! Invariant: the table has its size from the start. A new bucket takes the place of the one in its set that is
-//! full, or fuller than the others: who is being limited is forgotten last.
+//! Invariant: what a limit lets through in a second does not depend on the number of workers.
+
+mod table;
 
 use std::net::IpAddr;
-use tidegate_base::{Duration, Instant};
+use std::sync::Arc;
+use tidegate_base::Instant;
 
 use crate::config::{Network, RrlConfig};
+use table::{Rate, Table};
 
 #[cfg(test)]
 mod tests;
 
-/// Slots of a set: as many as fit a cache line.
-const WAYS: usize = 4;
+/// Counts of refusals that a worker keeps.
+const REFUSED_COUNTS: usize = 4096;
 
 /// What kind of answer it is. Each has its own limit, and its own idea of which answers are alike.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,13 +76,13 @@ pub struct RateLimits {
     pub ipv6_prefix_len: u8,
     /// Networks without a limit.
     pub exempt: Vec<Network>,
-    /// Buckets, at least; rounded up to a power of two. Each has 16 octets.
+    /// Buckets, at least, for all workers together; rounded up to a power of two. Each has 8 octets.
     pub bucket_count: usize,
 }
 
 impl RateLimits {
-    /// Buckets a worker has by default: 1 MiB.
-    pub const BUCKET_COUNT: usize = 1 << 16;
+    /// Buckets there are by default: 1 MiB.
+    pub const BUCKET_COUNT: usize = 1 << 17;
 }
 
 impl From<&RrlConfig> for RateLimits {
@@ -87,7 +91,7 @@ impl From<&RrlConfig> for RateLimits {
         let errors = if config.errors_per_second == 0 { answers } else { config.errors_per_second };
         Self {
             per_second: [answers, answers, answers, answers, errors],
-            all_per_second: 0,
+            all_per_second: config.all_per_second,
             slip: config.slip,
             ipv4_prefix_len: config.ipv4_prefix_len,
             ipv6_prefix_len: config.ipv6_prefix_len,
@@ -97,46 +101,35 @@ impl From<&RrlConfig> for RateLimits {
     }
 }
 
-/// One (prefix, class, name): a token bucket, kept as the time at which it is full again.
-#[derive(Clone, Copy, Default)]
-struct Slot {
-    full_at: Instant,
-    /// Of the hash, what the place in the table does not say.
-    tag: u32,
-    /// Answers that were over the limit; it counts round.
-    refused_count: u32,
-}
-
-type Set = [Slot; WAYS];
-
-/// The state of one worker's limits.
+/// The state of the limits: what all workers share, and how often each refused.
+///
+/// Clones share their buckets, so that a network gets the same however its packets are spread over workers.
+#[derive(Clone)]
 pub struct RateLimiter {
-    sets: Box<[Set]>,
-    /// How long a token takes to come back, a class; zero is no limit.
-    token_times: [Duration; ResponseClass::COUNT],
-    token_time_all: Duration,
+    table: Arc<Table>,
+    /// Answers over a limit, by hash; they count round. A worker's own: who is refused writes to no shared line.
+    refused_counts: Box<[u32; REFUSED_COUNTS]>,
+    rates: [Rate; ResponseClass::COUNT],
+    rate_all: Rate,
     slip: u32,
     ipv4_mask: u32,
     ipv6_mask: u128,
-    exempt: Box<[Network]>,
+    exempt: Arc<[Network]>,
     seed: u64,
 }
-
-/// How long a bucket takes to fill: an answer is late by so much before it is refused.
-const BURST: Duration = Duration::from_secs(1);
 
 impl RateLimiter {
     /// With nobody limited yet. `seed` is secret: it scatters the buckets.
     pub fn new(limits: &RateLimits, seed: u64) -> Self {
-        let set_count = limits.bucket_count.div_ceil(WAYS).clamp(1, 1 << 30).next_power_of_two();
         Self {
-            sets: vec![Set::default(); set_count].into_boxed_slice(),
-            token_times: limits.per_second.map(token_time),
-            token_time_all: token_time(limits.all_per_second),
+            table: Arc::new(Table::new(limits.bucket_count)),
+            refused_counts: Box::new([0; REFUSED_COUNTS]),
+            rates: limits.per_second.map(Rate::per_second),
+            rate_all: Rate::per_second(limits.all_per_second),
             slip: limits.slip,
             ipv4_mask: u32::MAX.checked_shl(32 - u32::from(limits.ipv4_prefix_len.min(32))).unwrap_or(0),
             ipv6_mask: u128::MAX.checked_shl(128 - u32::from(limits.ipv6_prefix_len.min(128))).unwrap_or(0),
-            exempt: limits.exempt.clone().into_boxed_slice(),
+            exempt: limits.exempt.as_slice().into(),
             seed,
         }
     }
@@ -144,7 +137,7 @@ impl RateLimiter {
     /// Whether anything is limited at all.
     #[inline]
     pub fn is_active(&self) -> bool {
-        self.token_times.iter().chain([&self.token_time_all]).any(|time| *time != Duration::ZERO)
+        self.rates.iter().chain([&self.rate_all]).any(|rate| rate.is_limit())
     }
 
     /// What becomes of an answer to `client`. `name_hash` is of the name that makes answers of the class alike
@@ -160,11 +153,10 @@ impl RateLimiter {
         let prefix = self.prefix_hash(client);
         let name_hash = if class == ResponseClass::Error { 0 } else { name_hash };
         let alike = mix(mix(prefix, name_hash), class as u64 + 1);
-        let token_time = self.token_times[class as usize];
-        let own = self.take(now, alike, token_time);
+        let own = self.take(now, alike, self.rates[class as usize]);
         // An answer that is refused takes nothing from the budget of all.
         let verdict =
-            if own == RateVerdict::Send { self.take(now, mix(prefix, 0), self.token_time_all) } else { own };
+            if own == RateVerdict::Send { self.take(now, mix(prefix, 0), self.rate_all) } else { own };
         if verdict == RateVerdict::Send || self.is_exempt(client) { RateVerdict::Send } else { verdict }
     }
 
@@ -186,52 +178,17 @@ impl RateLimiter {
 
     /// Takes a token from the bucket of `hash`.
     #[inline]
-    fn take(&mut self, now: Instant, hash: u64, token_time: Duration) -> RateVerdict {
-        if token_time == Duration::ZERO {
+    fn take(&mut self, now: Instant, hash: u64, rate: Rate) -> RateVerdict {
+        if !rate.is_limit() || self.table.take(now, hash, rate) {
             return RateVerdict::Send;
         }
-        let slip = self.slip;
-        let slot = self.slot(hash);
-        let full_at = slot.full_at.max(now) + token_time;
-        if full_at <= now + BURST {
-            slot.full_at = full_at;
-            return RateVerdict::Send;
-        }
-        slot.refused_count = slot.refused_count.wrapping_add(1);
-        match slip {
+        let refused_count = &mut self.refused_counts[(hash >> 32) as usize % REFUSED_COUNTS];
+        *refused_count = refused_count.wrapping_add(1);
+        match self.slip {
             0 => RateVerdict::Drop,
-            every if slot.refused_count.is_multiple_of(every) => RateVerdict::Slip,
+            every if refused_count.is_multiple_of(every) => RateVerdict::Slip,
             _ => RateVerdict::Drop,
         }
-    }
-
-    /// The bucket of `hash`, a new one if need be.
-    #[inline]
-    fn slot(&mut self, hash: u64) -> &mut Slot {
-        // The low bits say which set, the high ones which of its slots.
-        let tag = (hash >> 32) as u32;
-        let index = hash as usize & (self.sets.len() - 1);
-        let set = &mut self.sets[index];
-        let found = set.iter().position(|slot| slot.tag == tag);
-        let way = found.unwrap_or_else(|| {
-            let way = fullest(set);
-            set[way] = Slot { tag, ..Slot::default() };
-            way
-        });
-        &mut set[way]
-    }
-}
-
-/// The slot of the bucket that is full first.
-fn fullest(set: &Set) -> usize {
-    (0..WAYS).min_by_key(|way| set[*way].full_at).unwrap_or(0)
-}
-
-fn token_time(per_second: u32) -> Duration {
-    if per_second == 0 {
-        Duration::ZERO
-    } else {
-        Duration::from_nanos((1_000_000_000 / u64::from(per_second)).max(1))
     }
 }
 

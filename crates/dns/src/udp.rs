@@ -23,6 +23,7 @@ use crate::counters::DnsTally;
 use crate::rrl::RateLimiter;
 use crate::store::{Key, NAME_WORD_COUNT_MAX, NameWords, Ready, Sections, Store, StoreCounters, StoreSize};
 use account::Account;
+pub(crate) use account::message;
 use compose::Opts;
 use glance::Glance;
 pub use glance::KeyForm;

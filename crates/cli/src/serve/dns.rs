@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tidegate_dns::config::CookieSecret;
 use tidegate_dns::desk::DeskConfig;
 use tidegate_dns::query_log::{self, LogSender, LogWriter, QueryLog};
-use tidegate_dns::rrl::RateLimits;
+use tidegate_dns::rrl::RateLimiter;
 use tidegate_dns::tcp::{Tcp, TcpShared};
 use tidegate_dns::transfer::Exchange;
 use tidegate_dns::udp::UdpConfig;
@@ -74,19 +74,12 @@ impl Source {
         let shared = TcpShared::new(config.bounds());
         let udp = config.udp(worker_count, rrset_count);
         let log = log.map(|(sender, writer)| start_log(writer).map(|()| sender)).transpose()?;
-        let secret = random::bytes()?;
+        let (secret, rate_seed) = (random::bytes()?, random::u64()?);
         let desk = config.desk(secret);
-        let terms = Terms { shared, desk: Arc::new(desk), limits: limits(config) };
+        let terms = Terms { shared, desk: Arc::new(desk), limiter: config.limiter(rate_seed) };
         let log = log.map(|sender| QueryLog::new(sender, config.query_log.sample));
-        Ok(Opened { exchange, keeper, terms, secret, udp, log, reopen })
+        Ok(Opened { exchange, keeper, terms, secret, rate_seed, udp, log, reopen })
     }
-}
-
-/// How many like answers a network gets; nobody is counted where there is no limit.
-fn limits(config: &Config) -> Option<Arc<RateLimits>> {
-    let rrl = &config.rrl;
-    let is_limited = rrl.responses_per_second > 0 || rrl.errors_per_second > 0;
-    is_limited.then(|| Arc::new(RateLimits::from(rrl)))
 }
 
 fn start_log(writer: LogWriter) -> Result<()> {
@@ -102,6 +95,8 @@ pub(crate) struct Opened {
     terms: Terms,
     /// What cookies are made with that no other server knows.
     secret: CookieSecret,
+    /// What scatters the buckets of the rate limit.
+    rate_seed: u64,
     udp: UdpConfig,
     log: Option<QueryLog>,
     reopen: Arc<AtomicBool>,
@@ -112,7 +107,7 @@ pub(crate) struct Opened {
 pub(crate) struct Terms {
     shared: Arc<TcpShared>,
     desk: Arc<DeskConfig>,
-    limits: Option<Arc<RateLimits>>,
+    limiter: Option<RateLimiter>,
 }
 
 impl Terms {
@@ -120,7 +115,7 @@ impl Terms {
     pub(crate) fn apply(&self, server: &mut Namestorm) {
         server.set_shared(Arc::clone(&self.shared));
         server.set_config(&self.desk);
-        server.set_rate_limits(self.limits.as_deref());
+        server.set_limiter(self.limiter.clone());
     }
 }
 
@@ -130,7 +125,7 @@ impl Opened {
         let desk = || self.exchange.desk(Arc::clone(&self.terms.desk));
         let tcp = Tcp::new(Arc::clone(&self.terms.shared), desk());
         let mut server = Namestorm::with_udp(desk(), tcp, self.udp);
-        server.set_rate_limits(self.terms.limits.as_deref());
+        server.set_limiter(self.terms.limiter.clone());
         server.set_log(self.log.clone());
         server
     }
@@ -146,7 +141,8 @@ impl Opened {
         let desk = config.desk(self.secret);
         self.keeper.reconfigure(config.clone());
         let shared = self.terms.shared.successor(config.bounds());
-        self.terms = Terms { shared, desk: Arc::new(desk), limits: limits(config) };
+        let limiter = config.limiter(self.rate_seed);
+        self.terms = Terms { shared, desk: Arc::new(desk), limiter };
         self.terms.clone()
     }
 

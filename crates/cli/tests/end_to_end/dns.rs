@@ -39,7 +39,19 @@ fn every_client_is_answered_over_both_transports_and_both_ip_versions() {
     assert_eq!(dig(&machine, "10.77.0.2", &["version.bind", "CH", "TXT"]), "\"Tidegate\"");
     assert!(service.terminate().success());
     let logged = std::fs::read_to_string(&log).expect("a log");
-    assert!(logged.contains("www.example.org. IN A") && logged.contains("tcp"), "{logged}");
+    for transport in ["udp4", "udp6", "tcp4", "tcp6"] {
+        let lines: Vec<&str> = logged.lines().filter(|line| line.contains(transport)).collect();
+        let has = |what: &str, ends: &str| {
+            let is_said =
+                |line: &&str| line.contains(what) && line.split_once(what).unwrap().1.contains(ends);
+            assert!(lines.iter().any(is_said), "{transport} {what} {ends}: {logged}");
+        };
+        has("www.example.org. IN A ", " NOERROR ");
+        assert!(lines.iter().all(|line| !line.ends_with('-')), "all were answered: {logged}");
+    }
+    let octets =
+        |line: &&str| line.contains(" NXDOMAIN ") && line.rsplit(' ').next().unwrap().parse::<u16>().is_ok();
+    assert!(logged.lines().any(|line| octets(&line)) && logged.contains(" REFUSED "), "{logged}");
     let _ = std::fs::remove_file(&log);
     assert!(!has_link(&machine, "tidegate0"));
 }

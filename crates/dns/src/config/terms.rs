@@ -7,6 +7,7 @@ use crate::answer::Policy;
 use crate::cookie::Cookies;
 use crate::desk::DeskConfig;
 use crate::name::NameBuf;
+use crate::rrl::{RateLimiter, RateLimits};
 use crate::store::StoreSize;
 use crate::tcp::Bounds;
 use crate::transfer::{self, Acl, ClientPatience, Copied, Relation, Relations, Rule};
@@ -65,6 +66,12 @@ impl Config {
         let transfer_count_max = usize::from(self.limits.transfers);
         let cookies = self.cookies(own_secret);
         DeskConfig { policy, nsid, udp_size: self.limits.udp_size, cookies, transfer_count_max }
+    }
+
+    /// How many like answers a network gets, for all workers together; none if there is no limit. `seed` is random and
+    /// secret.
+    pub fn limiter(&self, seed: u64) -> Option<RateLimiter> {
+        Some(RateLimiter::new(&RateLimits::from(&self.rrl), seed)).filter(RateLimiter::is_active)
     }
 
     fn cookies(&self, own_secret: CookieSecret) -> Option<Cookies> {

@@ -3,7 +3,7 @@
 use super::*;
 use std::sync::Arc;
 
-fn record(name: &str, answer: Option<(Rcode, usize)>) -> Record {
+fn record(name: &str, rcode: Option<Rcode>, answer_len: Option<usize>) -> Record {
     Record {
         unix_ms: 1_795_235_400_123,
         client: "[2001:db8::1]:5353".parse().unwrap(),
@@ -13,7 +13,8 @@ fn record(name: &str, answer: Option<(Rcode, usize)>) -> Record {
         rtype: Rtype(65_280),
         class: Class::IN,
         traits: Traits::default(),
-        answer,
+        rcode,
+        answer_len,
     }
 }
 
@@ -25,16 +26,20 @@ fn line(record: &Record) -> String {
 
 #[test]
 fn a_line_says_what_was_asked_and_what_came_of_it() {
-    let answered = line(&record("www.example.org", Some((Rcode::NXDOMAIN, 84))));
+    let answered = line(&record("www.example.org", Some(Rcode::NXDOMAIN), Some(84)));
     let expected =
         "2026-11-21T04:30:00.123Z 2001:db8::1#5353 udp6 QUERY www.example.org. IN TYPE65280 - NXDOMAIN 84\n";
     assert_eq!(answered, expected);
-    assert!(line(&record(".", None)).ends_with(" QUERY . IN TYPE65280 - - -\n"));
+    assert!(line(&record(".", None, None)).ends_with(" QUERY . IN TYPE65280 - - -\n"));
+    let transfer = record(".", None, None).answered_by_transfer();
+    assert!(line(&transfer).ends_with(" QUERY . IN TYPE65280 - NOERROR -\n"));
+    let refused = record(".", None, None).answered_by(b"\x00\x01\x81\x05\x00\x00\x00\x00\x00\x00\x00\x00");
+    assert!(line(&refused).ends_with(" - REFUSED 12\n"));
 }
 
 #[test]
 fn no_client_writes_a_line_of_its_own() {
-    let text = line(&record("a\\010b\\032\\\"\\027.example", None));
+    let text = line(&record("a\\010b\\032\\\"\\027.example", None, None));
     assert_eq!(text.matches('\n').count(), 1);
     assert!(text.contains("QUERY a\\010b\\032\\\"\\027.example. IN"), "{text}");
 }
@@ -55,12 +60,12 @@ fn one_in_so_many_is_logged_and_the_first_is() {
     let path = std::env::temp_dir().join(format!("tidegate-query-log-{}", std::process::id()));
     let (sender, writer) = open(&path, Arc::default()).unwrap();
     let mut log = QueryLog::new(sender.clone(), 3);
-    let taken: Vec<_> = (0..7).map(|_| log.log(|| record(".", None)) == Logged::Taken).collect();
+    let taken: Vec<_> = (0..7).map(|_| log.log(|| record(".", None, None)) == Logged::Taken).collect();
     assert_eq!(taken, [true, false, false, true, false, false, true]);
     let mut every = QueryLog::new(sender, 0);
-    assert!((0..5).all(|_| every.log(|| record(".", None)) == Logged::Taken));
+    assert!((0..5).all(|_| every.log(|| record(".", None, None)) == Logged::Taken));
     drop(writer);
-    assert_eq!(every.log(|| record(".", None)), Logged::Lost);
+    assert_eq!(every.log(|| record(".", None, None)), Logged::Lost);
     std::fs::remove_file(path).unwrap();
 }
 

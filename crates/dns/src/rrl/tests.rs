@@ -141,3 +141,39 @@ fn a_crowd_does_not_make_the_limiter_forget_who_is_limited() {
     }
     assert_eq!(positive(&mut limiter, at_ms(1), "192.0.2.1", 10)[0], 0);
 }
+
+#[test]
+fn workers_share_what_a_network_gets() {
+    let mut first = RateLimiter::new(&limits(10), 7);
+    let mut second = first.clone();
+    assert_eq!(positive(&mut first, at_ms(0), "192.0.2.1", 6)[0], 6);
+    assert_eq!(positive(&mut second, at_ms(0), "192.0.2.1", 20), [4, 8, 8]);
+    assert_eq!(positive(&mut first, at_ms(0), "192.0.2.1", 2)[0], 0);
+}
+
+#[test]
+fn workers_at_once_send_no_more_than_one_would() {
+    let limiter = RateLimiter::new(&limits(1000), 7);
+    let sent: usize = std::thread::scope(|scope| {
+        let flood =
+            |mut limiter: RateLimiter| move || positive(&mut limiter, at_ms(0), "192.0.2.1", 10_000)[0];
+        let workers = [0; 4].map(|_| scope.spawn(flood(limiter.clone())));
+        workers.into_iter().map(|worker| worker.join().unwrap()).sum()
+    });
+    assert_eq!(sent, 1000);
+}
+
+#[test]
+fn a_limit_holds_at_any_rate_and_at_any_time() {
+    for per_second in [1, 3, 7, 300, 999, 65_537] {
+        let mut limiter = RateLimiter::new(&limits(per_second), 7);
+        // Around the moment at which the table's time begins anew.
+        for start_ms in [0, 70_368_700, 140_737_400] {
+            let now = Instant::from_millis(start_ms);
+            let sent = positive(&mut limiter, now, "192.0.2.1", per_second as usize + 10)[0];
+            assert_eq!(sent, per_second as usize, "from {start_ms} ms on");
+            let later = Instant::from_millis(start_ms + 2000);
+            assert_eq!(positive(&mut limiter, later, "192.0.2.1", per_second as usize + 10)[0], sent);
+        }
+    }
+}

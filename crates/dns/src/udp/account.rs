@@ -84,7 +84,7 @@ impl Account {
 
 /// The message that `reply` sends, if it sends one.
 #[inline]
-fn message<'a>(datagram: &'a Datagram, reply: &'a Reply) -> Option<&'a [u8]> {
+pub(crate) fn message<'a>(datagram: &'a Datagram, reply: &'a Reply) -> Option<&'a [u8]> {
     match reply {
         Reply::InPlace(_) => Some(datagram.data()),
         Reply::By(payload) => Some(payload.frame.data()),

@@ -4,6 +4,7 @@
 //! What is refused must get no more octets than it had; an answer must keep to its limit, repeat what it
 //! answers, and be read to its last octet by the crate `domain`.
 
+use std::cell::RefCell;
 use std::sync::{Arc, LazyLock};
 
 use domain::base::name::ToName;
@@ -12,7 +13,7 @@ use domain::rdata::AllRecordData;
 use tidegate_dns::answer::{Policy, answer};
 use tidegate_dns::message::{ErrorReply, MESSAGE_LEN_MAX, Opt, Query, Refusal, Writer};
 use tidegate_dns::name::NameBuf;
-use tidegate_dns::zone::{Catalog, file};
+use tidegate_dns::zone::{Catalog, Zone, file};
 
 /// What a server of ours takes and sends over UDP.
 const UDP_LEN_MAX: u16 = 1232;
@@ -39,12 +40,24 @@ zones! {
     "optout.test": "signed/optout.test.zone",
 }
 
-static CATALOG: LazyLock<Catalog> = LazyLock::new(|| {
-    ZONES.iter().fold(Catalog::new(), |catalog, (apex, text)| {
+/// The zones, read once.
+pub(crate) fn zones() -> Vec<Arc<Zone>> {
+    let read = |(apex, text): &(&str, &[u8])| {
         let apex: NameBuf = apex.parse().unwrap();
-        catalog.with(Arc::new(file::read_text("zone", text, &apex).unwrap().zone))
-    })
-});
+        Arc::new(file::read_text("zone", text, &apex).unwrap().zone)
+    };
+    ZONES.iter().map(read).collect()
+}
+
+static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog::new().with_all(zones()));
+
+/// Octets behind an answer's limit that must stay as they were.
+const FENCE: [u8; 64] = [0xee; 64];
+
+thread_local! {
+    /// Where answers are written: to clear it for each would cost more than the answer.
+    static ROOM: RefCell<Box<[u8]>> = RefCell::new(vec![0; MESSAGE_LEN_MAX + FENCE.len()].into());
+}
 
 /// Looks at `bytes`; panics where an invariant breaks.
 pub(crate) fn drive(bytes: &[u8]) {
@@ -61,7 +74,7 @@ pub(crate) fn drive(bytes: &[u8]) {
 }
 
 fn refuse(bytes: &[u8], reply: &ErrorReply<'_>) {
-    let mut out = [0xee; 1024];
+    let mut out = [0; 1024];
     let len = reply.emit(UDP_LEN_MAX, &mut out).unwrap();
     assert!(len <= bytes.len(), "{len} octets for {}", bytes.len());
     assert_eq!(out[..2], bytes[..2]);
@@ -70,8 +83,12 @@ fn refuse(bytes: &[u8], reply: &ErrorReply<'_>) {
 
 /// Answers in at most `limit` octets, and gives whether the answer is truncated.
 fn check_answer(query: &Query<'_>, limit: usize) -> bool {
-    let mut out = vec![0xee; MESSAGE_LEN_MAX];
-    let mut writer = Writer::answering(query, &mut out, limit).unwrap();
+    ROOM.with_borrow_mut(|room| check_answer_in(room, query, limit))
+}
+
+fn check_answer_in(out: &mut [u8], query: &Query<'_>, limit: usize) -> bool {
+    out[limit..][..FENCE.len()].copy_from_slice(&FENCE);
+    let mut writer = Writer::answering(query, out, limit).unwrap();
     if query.edns.is_some() {
         writer.set_opt(Opt { nsid: Some(b"ns1"), ..Opt::new(UDP_LEN_MAX, query.dnssec_ok()) }).unwrap();
     }
@@ -79,7 +96,7 @@ fn check_answer(query: &Query<'_>, limit: usize) -> bool {
     let rcode = answer(&CATALOG, query, &policy, &mut writer);
     let len = writer.finish();
     assert!(len <= limit);
-    assert_eq!(out[limit..].iter().find(|octet| **octet != 0xee), None, "nothing beyond the limit");
+    assert_eq!(out[limit..][..FENCE.len()], FENCE, "nothing beyond the limit");
     let message = check_message(&out[..len]);
     assert_eq!(message.header().id(), query.id);
     assert_eq!(message.header().rcode().to_int(), (rcode.0 & 0xf) as u8);
@@ -91,7 +108,7 @@ fn check_answer(query: &Query<'_>, limit: usize) -> bool {
 }
 
 /// A response that is read to its last octet.
-fn check_message(octets: &[u8]) -> Message<&[u8]> {
+pub(crate) fn check_message(octets: &[u8]) -> Message<&[u8]> {
     let message = Message::from_octets(octets).unwrap();
     assert!(message.header().qr() && !message.header().ra());
     let mut section = message.answer().unwrap();
