@@ -22,12 +22,13 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// Counts `reply`, the answer to `datagram`, and lets the rate limit change it.
+    /// Counts `reply`, the answer to `datagram`, whose query had `query_len` octets, and lets the rate limit change it.
     #[inline]
     pub(super) fn pass(
         &mut self,
         now: Instant,
         datagram: &mut Datagram,
+        query_len: usize,
         glance: Option<&Glance>,
         reply: Reply,
         pool: &mut Pool,
@@ -46,7 +47,7 @@ impl Account {
         if let Reply::By(payload) = reply {
             pool.free(payload.frame);
         }
-        if verdict == RateVerdict::Slip { slip(datagram) } else { Reply::Silence }
+        if verdict == RateVerdict::Slip { slip(datagram, query_len) } else { Reply::Silence }
     }
 
     /// Counts a query that was answered without being read whole.
@@ -144,10 +145,14 @@ fn hash_name(message: &[u8], mut at: usize) -> u64 {
     hash
 }
 
-/// An empty answer with TC: an honest client asks again over TCP, a forged one draws no more than it sent.
+/// An empty answer with TC: an honest client asks again over TCP, a forged one draws no more than it sent. A
+/// question that had pointers is longer where it is written out; who sends such ones gets none.
 #[cold]
-fn slip(datagram: &mut Datagram) -> Reply {
+fn slip(datagram: &mut Datagram, query_len: usize) -> Reply {
     let Some(end) = name_end(datagram.data()) else { return Reply::Silence };
+    if end + QUESTION_TAIL_LEN > query_len {
+        return Reply::Silence;
+    }
     datagram.truncate(end + QUESTION_TAIL_LEN);
     let Some([_, _, f0, f1, _, _, counts @ ..]) = datagram.data_mut().first_chunk_mut::<HEADER_LEN>() else {
         return Reply::Silence;

@@ -76,6 +76,8 @@ struct Peer {
     mutator: Mutator,
     asked: [Asked; BATCH_LEN_MAX],
     has_broken_frame: bool,
+    /// Another burst is to be sent.
+    is_due: bool,
     frame: Vec<u8>,
     size_max: usize,
     tally: Tally,
@@ -89,6 +91,7 @@ impl Peer {
             mutator: Mutator::new(seed),
             asked: Default::default(),
             has_broken_frame: false,
+            is_due: false,
             frame: Vec::new(),
             size_max,
             tally: Tally::default(),
@@ -172,8 +175,10 @@ impl Module for Peer {
         }
     }
 
-    /// The answers to the burst before have come by now.
     fn run(&mut self, ctx: &mut Context<'_>) -> usize {
+        if !std::mem::take(&mut self.is_due) {
+            return 0;
+        }
         self.has_broken_frame = false;
         for place in 0..BATCH_LEN_MAX {
             self.make(place);
@@ -269,7 +274,9 @@ impl Lap {
     fn round(&mut self, burst: u64) {
         self.now += BURST_TIME;
         let now = self.now;
-        let result = catch_unwind(AssertUnwindSafe(|| self.worker.round(now)));
+        self.peer().is_due = true;
+        // Until nothing is under way any more.
+        let result = catch_unwind(AssertUnwindSafe(|| while self.worker.round(now) > 0 {}));
         if let Err(panic) = result {
             eprintln!("failed with GARBAGE_LAP={} at burst {burst}, which was:", self.number);
             for asked in &self.peer().asked {
