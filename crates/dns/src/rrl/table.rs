@@ -66,7 +66,7 @@ impl Table {
     #[inline]
     pub(super) fn take(&self, now: Instant, hash: u64, rate: Rate) -> bool {
         // The low bits say which set, the high ones which of its buckets.
-        let (tag, now) = (hash & !TIME_MASK, now.as_nanos() / TICK_NS & TIME_MASK);
+        let (tag, now) = (hash & !TIME_MASK, (now.as_nanos() / TICK_NS) & TIME_MASK);
         let Set(set) = &self.0[hash as usize & (self.0.len() - 1)];
         for _ in 0..TRIES {
             let (bucket, seen) = find(set, tag, now);
@@ -74,7 +74,7 @@ impl Table {
             if debt + rate.token > rate.bucket {
                 return false;
             }
-            let next = tag | (now + debt + rate.token) & TIME_MASK;
+            let next = tag | ((now + debt + rate.token) & TIME_MASK);
             if bucket.compare_exchange_weak(seen, next, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
                 return true;
             }
