@@ -1,7 +1,6 @@
 //! DNS over TCP without a network: a server, a client, and time that the tests make.
 #![forbid(unsafe_code)]
 
-mod client;
 mod net;
 mod server;
 mod streams;

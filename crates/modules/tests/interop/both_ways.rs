@@ -1,12 +1,22 @@
 //! Transfers between the kernel's TCP and ours.
 
-use crate::ours::{Ours, PORT};
 use crate::pattern::{self, Transfer};
+use crate::service::Transfers;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_stack::Closed;
+use tidegate_fixture::StackHost;
+use tidegate_stack::{Closed, TcpConfig};
 use tidegate_testbed::{Capture, Layout, Testbed};
+
+/// Where our stack listens.
+const PORT: u16 = 80;
+
+type Ours = StackHost<Transfers>;
+
+fn ours(bed: &Arc<Testbed>, faults: &str) -> Ours {
+    StackHost::start(bed, faults, TcpConfig::default(), PORT, Transfers::default())
+}
 
 fn testbed() -> Arc<Testbed> {
     Arc::new(Testbed::new(&Layout::unpinned()).expect("a testbed (as root)"))
@@ -73,7 +83,7 @@ const MIXED: [Transfer; 6] = [
 
 fn all_ways(faults: &str, plan: &[Transfer]) {
     let bed = testbed();
-    let ours = Ours::start(&bed, faults);
+    let ours = ours(&bed, faults);
     kernel_asks(&bed, plan);
     kernel_serves(&bed, &ours, plan);
     ours.await_quiet();
@@ -106,7 +116,7 @@ fn a_wire_with_every_fault() {
 #[test]
 fn many_short_connections_under_loss() {
     let bed = testbed();
-    let ours = Ours::start(&bed, "loss=1%");
+    let ours = ours(&bed, "loss=1%");
     let addresses = addresses(&bed);
     let ask =
         |i: usize| pattern::ask(&mut connect(addresses[i % 2]), Transfer::Download(2000)).expect("whole");
@@ -129,7 +139,7 @@ fn many_short_connections_under_loss() {
 #[test]
 fn tshark_finds_no_fault_in_our_frames() {
     let bed = testbed();
-    let ours = Ours::start(&bed, "loss=2%");
+    let ours = ours(&bed, "loss=2%");
     let capture = Capture::start(bed.client(), "").expect("tcpdump");
     let plan = [Transfer::Download(300_000), Transfer::Upload(100_000), Transfer::Download(5)];
     kernel_asks(&bed, &plan);

@@ -7,6 +7,5 @@
 //! ```
 
 mod both_ways;
-mod ours;
 mod pattern;
 mod service;

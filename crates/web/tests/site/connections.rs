@@ -15,7 +15,7 @@ fn body_count(stream: &[u8]) -> usize {
 }
 
 fn run_until_answers(net: &mut Net, id: ConnId, count: usize) {
-    net.run_until("answered", |net| body_count(&net.received(id)) >= count);
+    net.run_until("answered", |net| body_count(net.received(id)) >= count);
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn one_connection_many_requests() {
         run_until_answers(&mut net, id, n);
     }
     assert!(!net.is_eof(id));
-    assert!(split(&net.received(id)).0.contains("Connection: keep-alive\r\n"));
+    assert!(split(net.received(id)).0.contains("Connection: keep-alive\r\n"));
     net.finish(id);
     net.run_until("closed", |net| net.is_eof(id));
 }
@@ -51,7 +51,7 @@ fn pipelined_answers_come_in_order() {
 fn a_peer_that_reads_nothing_is_not_served_ahead() {
     let mut net = Net::new(Tree::standard(), "[limits]\npipelined = 4");
     let id = net.open();
-    net.client.service_mut().stop_reading(id);
+    net.client.service_mut().hold(id, true);
     let request = b"GET /big.bin HTTP/1.1\r\nHost: a\r\n\r\n";
     for _ in 0..40 {
         net.send(id, &request.repeat(30));
@@ -108,8 +108,8 @@ fn half_a_head_times_out() {
     assert_eq!(net.received(id), b"");
     net.run_until("timed out", |net| net.is_eof(id));
     let seen = net.received(id);
-    assert_eq!(status_of(&seen), 408);
-    assert!(split(&seen).0.contains("Connection: close"));
+    assert_eq!(status_of(seen), 408);
+    assert!(split(seen).0.contains("Connection: close"));
     assert_eq!(net.counters().header_timeout_count, 1);
 }
 
@@ -140,12 +140,12 @@ fn a_peer_that_never_stops_sending_is_cut_off() {
         net.step(10);
         net.send(id, b"more and more");
     }
-    assert_eq!(status_of(&net.received(id)), 400);
+    assert_eq!(status_of(net.received(id)), 400);
     for _ in 0..200 {
         net.step(10);
         net.send(id, b"more and more");
     }
-    assert_eq!(net.client.service_mut().exchange(id).closed, Some(Closed::Reset));
+    assert_eq!(net.closed(id), Some(Closed::Reset));
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn a_half_closed_client_gets_its_answers() {
     net.send(id, &[GET, b"GET /big.bin HTTP/1.1\r\nHost: a\r\n\r\n", GET].concat());
     net.finish(id);
     net.run_until("closed", |net| net.is_eof(id));
-    assert_eq!(statuses(&net.received(id)), [200, 200, 200]);
+    assert_eq!(statuses(net.received(id)), [200, 200, 200]);
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn so_many_connections() {
     let mut net = Net::new(Tree::standard(), "[limits]\nconnections = 2");
     let ids: Vec<_> = (0..3).map(|_| net.open()).collect();
     net.steps(10, 1);
-    let closed: Vec<_> = ids.iter().map(|&id| net.client.service_mut().exchange(id).closed).collect();
+    let closed: Vec<_> = ids.iter().map(|&id| net.closed(id)).collect();
     assert_eq!(closed.iter().filter(|why| why.is_some()).count(), 1);
     assert_eq!((net.counters().accepted_count, net.counters().refused_count), (2, 1));
     for id in ids {
@@ -190,7 +190,7 @@ fn so_many_connections_from_one_address() {
     net.steps(10, 1);
     let second = net.open();
     net.steps(10, 1);
-    assert!(net.client.service_mut().exchange(second).closed.is_some());
+    assert!(net.closed(second).is_some());
     net.finish(first);
     net.steps(50, 10);
     let third = net.open();
@@ -213,7 +213,7 @@ fn draining_ends_idle_connections_and_finishes_others() {
     assert!(!net.is_eof(busy));
     net.send(busy, b"Host: a\r\n\r\n");
     net.run_until("finished", |net| net.is_eof(busy));
-    assert!(split(&net.received(busy)).0.contains("Connection: close"));
+    assert!(split(net.received(busy)).0.contains("Connection: close"));
 }
 
 #[test]
@@ -226,8 +226,8 @@ fn requests_are_logged() {
     net.ask("GET /a.css", "User-Agent: test\r\n");
     net.ask("HEAD /a.css", "");
     net.exchange_to_end(b"BAD\r\n\r\n");
-    let Net { server, tree, .. } = net;
-    drop(server);
+    let Net { cable, tree, .. } = net;
+    drop(cable);
     thread.join().unwrap();
     let log = std::fs::read_to_string(tree.root().join("access.log")).unwrap();
     let start = "10.77.0.1 - - [07/Nov/1994:08:49:37 +0000]";
@@ -250,7 +250,7 @@ fn more_requests_than_a_window_holds() {
     net.send(id, &GET.repeat(count));
     net.send(id, b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     net.run_until("answered", |net| net.is_eof(id));
-    assert_eq!(statuses(&net.received(id)).len(), count + 1);
+    assert_eq!(statuses(net.received(id)).len(), count + 1);
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn a_load_that_takes_too_long() {
     // Timers come before completions, so the load is late however quick its thread was.
     net.step(2_500);
     net.steps(20, 1);
-    assert_eq!(statuses(&net.received(id)), [503]);
+    assert_eq!(statuses(net.received(id)), [503]);
     assert_eq!(net.counters().awaited_count, 1);
     net.run_until("ended", |net| net.is_eof(id));
 }
@@ -271,14 +271,14 @@ fn a_load_that_takes_too_long() {
 fn a_streamed_file_that_changes_ends_its_connection() {
     let mut net = Net::new(Tree::standard(), "[content]\nstream_from = 1000");
     let id = net.open();
-    net.client.service_mut().stop_reading(id);
+    net.client.service_mut().hold(id, true);
     net.send(id, b"GET /big.bin HTTP/1.1\r\nHost: a\r\n\r\n");
     net.run_until("begun", |net| net.received(id).len() > 5_000);
     std::fs::write(net.tree.root().join("big.bin"), vec![b'x'; 100_000]).unwrap();
-    net.client.service_mut().start_reading(id);
+    net.client.service_mut().hold(id, false);
     net.run_until("ended", |net| {
         net.wake(id);
-        net.client.service_mut().exchange(id).closed == Some(Closed::Reset)
+        net.closed(id) == Some(Closed::Reset)
     });
     assert!(net.received(id).len() < 100_000);
 }

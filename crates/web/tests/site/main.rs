@@ -4,7 +4,6 @@
 
 mod answers;
 mod any_bytes;
-mod browser;
 mod connections;
 mod net;
 #[path = "../random_requests/pieces.rs"]

@@ -27,7 +27,7 @@ fn answers(net: &mut Net, cuts: &[usize]) -> Vec<u8> {
     }
     net.run_until("ended by the server", |net| net.is_eof(id));
     net.finish(id);
-    net.received(id)
+    net.received(id).to_vec()
 }
 
 #[test]
