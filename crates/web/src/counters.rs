@@ -1,44 +1,10 @@
 //! What a worker's site did: written by its worker, read by whoever shows it.
 
-use tidegate_base::Tally;
-
-macro_rules! counters {
-    ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
-        /// A worker's numbers, as they are being counted.
-        #[derive(Default, Debug)]
-        pub struct SiteTally {
-            $($(#[doc = $doc])+ pub $name: Tally,)+
-        }
-
-        /// A worker's numbers at one moment.
-        #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-        pub struct SiteCounters {
-            $($(#[doc = $doc])+ pub $name: u64,)+
-        }
-
-        impl SiteTally {
-            /// The numbers now.
-            pub fn read(&self) -> SiteCounters {
-                SiteCounters { $($name: self.$name.read(),)+ }
-            }
-        }
-
-        impl SiteCounters {
-            /// Each number with its name and what it counts, for an exporter.
-            pub fn entries(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
-                [$((stringify!($name), concat!($($doc),+).trim_ascii(), self.$name)),+].into_iter()
-            }
-
-            /// The sum over workers.
-            #[must_use]
-            pub const fn plus(self, other: Self) -> Self {
-                Self { $($name: self.$name.wrapping_add(other.$name),)+ }
-            }
-        }
-    };
-}
-
-counters! {
+tidegate_base::tallies! {
+    /// A worker's numbers, as they are being counted.
+    pub struct SiteTally;
+    /// A worker's numbers at one moment.
+    pub struct SiteCounters;
     /// Connections let in.
     accepted_count,
     /// Connections refused because there were too many.
