@@ -6,7 +6,8 @@
 use core::fmt::{self, Write as _};
 use core::str::FromStr;
 
-use super::{Assembly, LABEL_LEN_MAX, Name, NameBuf, NameError};
+use super::buf::Assembly;
+use super::{LABEL_LEN_MAX, Name, NameBuf, NameError};
 
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
