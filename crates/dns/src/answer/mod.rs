@@ -23,6 +23,8 @@ mod emit;
 mod negative;
 mod positive;
 mod referral;
+#[cfg(test)]
+mod tests;
 mod trail;
 
 use domain::base::iana::Rtype;
