@@ -15,3 +15,9 @@ pub(crate) fn tidegate_binary(named: Option<&Path>) -> anyhow::Result<PathBuf> {
         None => bail!("this program is nowhere; name Tidegate's with --tidegate"),
     }
 }
+
+/// Fails if Tidegate's program is not where it should be.
+pub(crate) fn ensure_built(path: &Path) -> anyhow::Result<()> {
+    ensure!(path.is_file(), "{} is not there: cargo build --release -p tidegate-cli", path.display());
+    Ok(())
+}

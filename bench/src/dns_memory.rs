@@ -6,8 +6,9 @@
 //! ```
 //! Each module is timed; the server's share is that of its three, so the client's cost does not count.
 
+use crate::in_memory::{self, CLIENT, CLIENT_MAC, SERVER, SERVER_MAC, drive, server_busy, stack};
 use anyhow::{Context as _, ensure};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use tidegate_base::{Duration, Rng, Sum};
 use tidegate_dns::answer::Policy;
@@ -17,26 +18,12 @@ use tidegate_dns::udp::{Found, KeyForm, Mode, Question, Responder, Source, UdpCo
 use tidegate_dns::zone::{Catalog, file};
 use tidegate_modules::{PortIn, PortOut, StackModule};
 use tidegate_packet::{Batch, Frame, Pool};
-use tidegate_pipeline::{Context, GateCounts, Graph, Module, PortIndex, Worker, WorkerConfig, control};
-use tidegate_port::joined_by_move;
-use tidegate_stack::{
-    Closed, Conn, ConnId, Datagram, FetchError, Interface, Limits, Ownership, Payload, Service, Stack,
-    TcpConfig,
-};
+use tidegate_pipeline::{Context, GateCounts, Graph, Module, PortIndex, Worker};
+use tidegate_stack::{Closed, Conn, ConnId, Datagram, FetchError, Payload, Service, Stack};
 use tidegate_sys::clock;
-use tidegate_sys::mem::Mapping;
-use tidegate_wire::{EtherType, EthernetHeader, IpRepr, MacAddr, Protocol, ethernet, ipv4, udp};
+use tidegate_wire::{EtherType, EthernetHeader, IpRepr, Protocol, ethernet, ipv4, udp};
 use zerocopy::IntoBytes;
 
-const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 2));
-const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 1));
-const SERVER_MAC: MacAddr = MacAddr([2, 0x77, 0, 0, 0, 2]);
-const CLIENT_MAC: MacAddr = MacAddr([2, 0x77, 0, 0, 0, 1]);
-const CHUNK_COUNT: usize = 16 * 1024;
-const CHUNK_LEN: usize = 2048;
-const RING_LEN: usize = 4096;
-/// The modules that are the server's.
-const SERVER_MODULES: [&str; 3] = ["server_in", "server", "server_out"];
 const HEADERS_LEN: usize = ethernet::HEADER_LEN + ipv4::HEADER_LEN + udp::HEADER_LEN;
 /// Queries drawn beforehand; asked in this order, over and over.
 const DRAWN_COUNT: usize = 1 << 20;
@@ -192,42 +179,16 @@ fn run_slice(args: &Args, worker: &mut Worker) -> anyhow::Result<f64> {
     Ok(server_busy(worker).saturating_sub(busy).as_nanos() as f64 / answer_count as f64)
 }
 
-fn drive(worker: &mut Worker, span: Duration) {
-    let end = clock::now() + span;
-    loop {
-        let now = clock::now();
-        if now >= end {
-            return;
-        }
-        worker.round(now);
-    }
-}
-
 /// The two ends of the client.
 fn client(worker: &mut Worker) -> anyhow::Result<(&mut Ask, Check)> {
     let check = *worker.module_mut::<Check>("check").context("the client's end")?;
     Ok((worker.module_mut::<Ask>("ask").context("the client's beginning")?, check))
 }
 
-fn server_busy(worker: &Worker) -> Duration {
-    let modules = worker.snapshot().modules;
-    let of_server = modules.iter().filter(|m| SERVER_MODULES.contains(&m.name.as_str()));
-    of_server.fold(Duration::ZERO, |sum, m| sum + m.traffic.busy)
-}
-
 fn worker(args: &Args, case: Case, catalog: Arc<Catalog>) -> anyhow::Result<Worker> {
-    let interface = Interface::new(SERVER_MAC, [SERVER], 1500, Ownership::Address);
-    let secrets = crate::device::secrets()?;
-    let server = NameServer(responder(case, catalog)?);
-    let server =
-        Stack::new(clock::now(), interface, TcpConfig::default(), Limits::default(), &secrets, server);
+    let server = stack(SERVER_MAC, SERVER, NameServer(responder(case, catalog)?))?;
     let graph = graph(Ask::new(case, args.edns), server)?;
-    let (client_port, server_port) = joined_by_move(RING_LEN, 1514);
-    let pool = Pool::new(Box::new(Mapping::anonymous(CHUNK_COUNT * CHUNK_LEN)?), CHUNK_LEN)?;
-    let config =
-        WorkerConfig { batch_len: case.batch_len, stopwatch: Some(clock::now), ..WorkerConfig::default() };
-    let (_, commands) = control(|| {});
-    Ok(Worker::new(config, pool, vec![Box::new(client_port), Box::new(server_port)], graph, commands))
+    in_memory::worker(graph, case.batch_len)
 }
 
 fn responder(case: Case, catalog: Arc<Catalog>) -> anyhow::Result<Responder<Addresses>> {

@@ -13,6 +13,7 @@ mod dns;
 mod dns_memory;
 mod flood;
 mod idle;
+mod in_memory;
 mod load;
 mod machine;
 mod memory;

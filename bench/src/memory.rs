@@ -6,33 +6,19 @@
 //! ```
 //! Each module is timed; the server's share is that of its three, so the client's cost does not count.
 
+use crate::in_memory::{self, CLIENT, CLIENT_MAC, SERVER, SERVER_MAC, drive, server_busy, stack};
 use crate::load::{HttpLoad, LoadCounters, Reuse};
 use anyhow::{Context, ensure};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 use tidegate_base::{Duration, HashKey};
 use tidegate_content::{Library, Mode, Packer};
 use tidegate_modules::{PortIn, PortOut, StackModule};
-use tidegate_packet::Pool;
-use tidegate_pipeline::{Graph, PortIndex, Worker, WorkerConfig, control};
-use tidegate_port::joined_by_move;
-use tidegate_stack::{Interface, Limits, Ownership, Stack, TcpConfig};
-use tidegate_sys::clock;
-use tidegate_sys::mem::Mapping;
+use tidegate_pipeline::{Graph, PortIndex, Worker};
+use tidegate_stack::Stack;
 use tidegate_web::{Config, Shared, Site, library_config};
-use tidegate_wire::MacAddr;
-
-const SERVER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 77, 0, 2));
-const CLIENT: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 77, 0, 1));
-const SERVER_MAC: MacAddr = MacAddr([2, 0x77, 0, 0, 0, 2]);
-const CLIENT_MAC: MacAddr = MacAddr([2, 0x77, 0, 0, 0, 1]);
-const CHUNK_COUNT: usize = 16 * 1024;
-const CHUNK_LEN: usize = 2048;
-const RING_LEN: usize = 4096;
-/// The modules that are the server's.
-const SERVER_MODULES: [&str; 3] = ["server_in", "server", "server_out"];
 
 /// The stack alone
 #[derive(Debug, clap::Args)]
@@ -166,26 +152,9 @@ fn run_case(args: &Args, root: &Root, case: Case) -> anyhow::Result<Outcome> {
     Ok(Outcome { answer_count: load.answer_count, server_busy, load })
 }
 
-fn drive(worker: &mut Worker, span: Duration) {
-    let end = clock::now() + span;
-    loop {
-        let now = clock::now();
-        if now >= end {
-            return;
-        }
-        worker.round(now);
-    }
-}
-
 fn take(worker: &mut Worker) -> anyhow::Result<LoadCounters> {
     let client = worker.module_mut::<StackModule<HttpLoad>>("client").context("the client's module")?;
     Ok(client.stack_mut().service_mut().take_counters())
-}
-
-fn server_busy(worker: &Worker) -> Duration {
-    let modules = worker.snapshot().modules;
-    let of_server = modules.iter().filter(|m| SERVER_MODULES.contains(&m.name.as_str()));
-    of_server.fold(Duration::ZERO, |sum, m| sum + m.traffic.busy)
 }
 
 fn worker(root: &Path, connection_count: usize, case: Case) -> anyhow::Result<(Worker, Library)> {
@@ -197,15 +166,7 @@ fn worker(root: &Path, connection_count: usize, case: Case) -> anyhow::Result<(W
     let mut client = stack(CLIENT_MAC, CLIENT, load)?;
     client.set_neighbour(SERVER, SERVER_MAC);
     let graph = graph(server, client)?;
-    let (client_port, server_port) = joined_by_move(RING_LEN, 1514);
-    let memory = Mapping::anonymous(CHUNK_COUNT * CHUNK_LEN)?;
-    let pool = Pool::new(Box::new(memory), CHUNK_LEN)?;
-    let config =
-        WorkerConfig { batch_len: case.batch_len, stopwatch: Some(clock::now), ..WorkerConfig::default() };
-    let (_, commands) = control(|| {});
-    let worker =
-        Worker::new(config, pool, vec![Box::new(client_port), Box::new(server_port)], graph, commands);
-    Ok((worker, library))
+    Ok((in_memory::worker(graph, case.batch_len)?, library))
 }
 
 fn site(root: &Path, mode: Mode) -> anyhow::Result<(Site, Library)> {
@@ -217,12 +178,6 @@ fn site(root: &Path, mode: Mode) -> anyhow::Result<(Site, Library)> {
     let library = Library::open(&library_config(&config), shared.present())?;
     let reader = library.reader(Arc::new(|| {}));
     Ok((Site::new(shared, reader, Packer::new(mode), None), library))
-}
-
-fn stack<S: tidegate_stack::Service>(mac: MacAddr, addr: IpAddr, service: S) -> anyhow::Result<Stack<S>> {
-    let interface = Interface::new(mac, [addr], 1500, Ownership::Address);
-    let secrets = crate::device::secrets()?;
-    Ok(Stack::new(clock::now(), interface, TcpConfig::default(), Limits::default(), &secrets, service))
 }
 
 fn graph(server: Stack<Site>, client: Stack<HttpLoad>) -> anyhow::Result<Graph> {

@@ -11,9 +11,21 @@ pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     }
 }
 
+/// The median of those values that are known; none of none.
+pub(crate) fn median_known(values: impl IntoIterator<Item = Option<f64>>) -> Option<f64> {
+    let known: Vec<f64> = values.into_iter().flatten().collect();
+    (!known.is_empty()).then(|| median(known))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::median;
+    use super::{median, median_known};
+
+    #[test]
+    fn what_is_not_known_does_not_count() {
+        assert_eq!(median_known([None, Some(3.0), Some(1.0), None]), Some(2.0));
+        assert_eq!(median_known([None, None]), None);
+    }
 
     #[test]
     fn the_middle_of_odd_even_and_none() {

@@ -7,7 +7,12 @@ use anyhow::Context;
 use tidegate_testbed::{CpuMeter, CpuSpent, End, Process, Testbed};
 
 /// Above this part of foreign time on the server's processor a figure is marked.
-pub(crate) const FOREIGN_SHARE_MAX: f64 = 0.05;
+const FOREIGN_SHARE_MAX: f64 = 0.05;
+
+/// Whether somebody else than the server's threads was on its processor for too long; both in the same unit.
+pub(crate) fn is_disturbed(cpu: f64, threads: f64) -> bool {
+    cpu > threads * (1.0 + FOREIGN_SHARE_MAX)
+}
 
 /// Rounds without frames before the server's device asks for interrupts again, and how soon it looks again.
 const DEFERRAL: (u32, Duration) = (100, Duration::from_micros(100));

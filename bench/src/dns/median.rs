@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::plan::{Contender, Load};
 use super::server::ServerKind;
 use super::turn::Sample;
-use crate::statistics::median;
-use crate::terms::FOREIGN_SHARE_MAX;
+use crate::statistics::{median, median_known};
+use crate::terms::is_disturbed;
 
 /// The medians of one server under one load.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -54,10 +54,7 @@ impl Median {
             samples.iter().filter(is_here)
         };
         let of = |field: fn(&Sample) -> f64| median(here().map(field));
-        let told = |field: fn(&Sample) -> Option<f64>| {
-            let values: Vec<f64> = here().filter_map(field).collect();
-            (!values.is_empty()).then(|| median(values))
-        };
+        let told = |field: fn(&Sample) -> Option<f64>| median_known(here().map(field));
         Median {
             zone,
             contender,
@@ -86,7 +83,7 @@ impl Median {
 
     /// Whether somebody else was on the server's processor.
     pub(crate) fn is_disturbed(&self) -> bool {
-        self.cpu_us_per_answer > self.threads_us_per_answer * (1.0 + FOREIGN_SHARE_MAX)
+        is_disturbed(self.cpu_us_per_answer, self.threads_us_per_answer)
     }
 }
 

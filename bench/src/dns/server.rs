@@ -4,13 +4,13 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::ensure;
 use clap::ValueEnum;
 use serde::Serialize;
 use tidegate_testbed::{End, ScratchDir};
 
 use super::plan::Contender;
 use super::zone::Zone;
+use crate::binary::ensure_built;
 
 /// Where all of them answer.
 const PORT: u16 = 53;
@@ -85,13 +85,7 @@ pub(crate) struct Programs {
 impl Programs {
     /// Fails at once if a server that is asked for is not built.
     pub(crate) fn check(&self, servers: &[ServerKind]) -> anyhow::Result<()> {
-        let needed = servers.iter().any(|server| server.is_tidegate());
-        let path = self.tidegate.display();
-        ensure!(
-            !needed || self.tidegate.is_file(),
-            "{path} is not there: cargo build --release -p tidegate-cli"
-        );
-        Ok(())
+        if servers.iter().any(|server| server.is_tidegate()) { ensure_built(&self.tidegate) } else { Ok(()) }
     }
 
     /// Each program, its path and the flag that makes it tell its version.

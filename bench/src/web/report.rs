@@ -14,8 +14,8 @@ use super::turn::Sample;
 use crate::machine::Machine;
 use crate::plot::{Panel, Plot, Series};
 use crate::results::{self, or_dash};
-use crate::statistics::median;
-use crate::terms::{self, FOREIGN_SHARE_MAX};
+use crate::statistics::{median, median_known};
+use crate::terms::{self, is_disturbed};
 
 /// The medians of one server in one cell.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -152,10 +152,7 @@ impl Median {
         let here = || samples.iter().filter(|sample| sample.cell == cell && sample.server == server);
         here().next()?;
         let of = |field: fn(&Sample) -> f64| median(here().map(field));
-        let told = |field: fn(&Sample) -> Option<f64>| {
-            let values: Vec<f64> = here().filter_map(field).collect();
-            (!values.is_empty()).then(|| median(values))
-        };
+        let told = |field: fn(&Sample) -> Option<f64>| median_known(here().map(field));
         Some(Median {
             cell,
             server,
@@ -172,7 +169,7 @@ impl Median {
     }
 
     fn is_disturbed(&self) -> bool {
-        self.cpu_us_per_request > self.threads_us_per_request * (1.0 + FOREIGN_SHARE_MAX)
+        is_disturbed(self.cpu_us_per_request, self.threads_us_per_request)
     }
 
     fn row(&self) -> String {
