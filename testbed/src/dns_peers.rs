@@ -8,7 +8,8 @@
 //! ```
 //!
 //! They are configured alike wherever they can be: minimal responses, 1,232 bytes of UDP payload, the same NSID and
-//! CHAOS texts, no rate limit and no cookies. What is absent: transfers, keys, and any road out of the namespace.
+//! CHAOS texts, the same secret for cookies, no rate limit. What is absent: transfers, keys, and any road out of the
+//! namespace.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -52,6 +53,8 @@ impl DnsPeers {
     pub const VERSION: &str = "peer 1.0";
     /// The UDP payload that neither exceeds.
     pub const UDP_PAYLOAD_MAX: u16 = 1232;
+    /// What both make cookies with (RFC 9018 4.4), in hexadecimal.
+    pub const COOKIE_SECRET: &str = "e5e973e5a6b2a43f48e7dc849e37bfcf";
 
     /// Starts both in a namespace of their own, and waits until each answers for every zone.
     ///
@@ -71,6 +74,11 @@ impl DnsPeers {
     /// The namespace they answer in, for those who ask them.
     pub fn netns(&self) -> &Netns {
         &self.netns
+    }
+
+    /// Starts another server beside them.
+    pub fn spawn(&self, command: Command) -> Result<Process, TestbedError> {
+        self.netns.run(|| Process::start(command))?
     }
 
     /// What they wrote so far, for the message of a test that fails.
@@ -115,12 +123,14 @@ fn nsd_conf(scratch: &ScratchDir, zones: &[ZoneFile]) -> String {
         "server:\n ip-address: 127.0.0.1@{port}\n server-count: 1\n username: \"\"\n chroot: \"\"\n database: \"\"\n \
          zonesdir: \"{dir}\"\n pidfile: \"{dir}/nsd.pid\"\n zonelistfile: \"{dir}/zone.list\"\n \
          xfrdfile: \"{dir}/xfrd.state\"\n xfrdir: \"{dir}\"\n identity: \"{id}\"\n version: \"{version}\"\n \
-         nsid: \"ascii_{id}\"\n minimal-responses: yes\n rrl-ratelimit: 0\n rrl-whitelist-ratelimit: 0\n \
+         nsid: \"ascii_{id}\"\n answer-cookie: yes\n cookie-secret: \"{secret}\"\n \
+         cookie-secret-file: \"{dir}/none\"\n minimal-responses: yes\n rrl-ratelimit: 0\n rrl-whitelist-ratelimit: 0\n \
          ipv4-edns-size: {size}\nremote-control:\n control-enable: no\n",
         port = DnsPeers::NSD.port(),
         id = DnsPeers::IDENTITY,
         version = DnsPeers::VERSION,
         size = DnsPeers::UDP_PAYLOAD_MAX,
+        secret = DnsPeers::COOKIE_SECRET,
     );
     for ZoneFile { apex, path } in zones {
         conf += &format!("zone:\n name: \"{apex}\"\n zonefile: \"{}\"\n", path.display());
@@ -134,11 +144,13 @@ fn knot_conf(scratch: &ScratchDir, zones: &[ZoneFile]) -> String {
         "server:\n  rundir: \"{dir}\"\n  listen: 127.0.0.1@{port}\n  identity: \"{id}\"\n  version: \"{version}\"\n  \
          nsid: \"{id}\"\n  udp-workers: 1\n  tcp-workers: 1\n  background-workers: 1\n  \
          udp-max-payload: {size}\nlog:\n  - target: stdout\n    any: warning\ndatabase:\n  storage: \"{dir}\"\n\
-         template:\n  - id: default\n    semantic-checks: soft\n    zonefile-sync: -1\n    journal-content: none\nzone:\n",
+         mod-cookies:\n  - id: shared\n    secret: 0x{secret}\n\
+         template:\n  - id: default\n    global-module: mod-cookies/shared\n    semantic-checks: soft\n    zonefile-sync: -1\n    journal-content: none\nzone:\n",
         port = DnsPeers::KNOT.port(),
         id = DnsPeers::IDENTITY,
         version = DnsPeers::VERSION,
         size = DnsPeers::UDP_PAYLOAD_MAX,
+        secret = DnsPeers::COOKIE_SECRET,
     );
     for ZoneFile { apex, path } in zones {
         conf += &format!("  - domain: \"{apex}\"\n    file: \"{}\"\n", path.display());

@@ -85,7 +85,7 @@ impl Cookies {
     }
 
     fn may_stay(&self, client_cookie: &[u8; 8], server: &ServerCookie, client: IpAddr, unix_s: u32) -> bool {
-        (0..RENEWAL_AGE_S).contains(&age_s(server, unix_s))
+        age_s(server, unix_s) < RENEWAL_AGE_S
             && (self.others.is_empty() || is_signed(&self.signing, client_cookie, server, client))
     }
 

@@ -16,7 +16,8 @@ use crate::answer::{self, Policy};
 use crate::cookie::Cookies;
 use crate::counters::{DnsTally, Transport};
 use crate::message::{
-    Class, ErrorReply, ExtendedError, Flags, Opcode, Opt, Query, Question, Rcode, Refusal, Rtype, Writer,
+    Class, ErrorReply, ExtendedError, Flags, Opcode, Opt, Query, Question, Rcode, Refusal, Rtype, Silence,
+    Writer,
 };
 use crate::name::{Folded, NameBuf};
 use crate::query_log::{Logged, QueryLog, Record};
@@ -34,6 +35,10 @@ use crossbeam_channel::Sender;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tidegate_base::Duration;
+
+/// Octets of the shortest query: header, the root's name, type and class. What is shorter on a stream says that
+/// its lengths are not to be trusted.
+const QUERY_LEN_MIN: usize = 12 + 1 + 4;
 
 /// What a server says of itself, and what it takes on.
 #[derive(Clone, Debug)]
@@ -229,6 +234,8 @@ impl Desk {
     fn dispatch(&mut self, query: &Query<'_>, asker: Asker, pass: Option<&Pass>, room: &mut [u8]) -> Outcome {
         match (query.opcode(), query.question.rtype) {
             (Opcode::NOTIFY, _) => self.notified(query, asker, pass, room),
+            // RFC 5936 section 4.2: not defined over UDP, whoever asks.
+            (_, Rtype::AXFR) if matches!(asker.way, Way::Udp { .. }) => self.ordinary(query, asker, room),
             (_, Rtype::AXFR | Rtype::IXFR) => self.transfer(query, asker, pass, room),
             _ => self.ordinary(query, asker, room),
         }
@@ -310,8 +317,6 @@ impl Desk {
         let zone = Arc::clone(hosting.zone().ok_or(Rcode::SERVFAIL)?);
         let is_udp = matches!(asker.way, Way::Udp { .. });
         match query.question.rtype {
-            // RFC 5936 section 4.2: not defined over UDP.
-            Rtype::AXFR if is_udp => Err(Rcode::FORMERR),
             Rtype::AXFR => Ok(Script::Whole(zone)),
             _ => {
                 let theirs = proposed_serial(query.message).ok_or(Rcode::FORMERR)?;
@@ -359,6 +364,10 @@ impl Answerer for Desk {
     type Transfer = Box<Outbound>;
 
     fn answer(&mut self, asked: Asked<'_>, room: &mut [u8]) -> Outcome {
+        if asked.message.len() < QUERY_LEN_MIN {
+            self.tally.on_silence(Silence::TooShort);
+            return Answered::Hopeless;
+        }
         let asker = Asker { peer: asked.peer, way: Way::Tcp { keep_alive: asked.keep_alive } };
         Self::answer(self, asked.message, asker, room)
     }

@@ -7,6 +7,7 @@ mod client;
 mod clients;
 mod device;
 mod dns;
+mod dns_clients;
 mod dns_floods;
 mod dns_reload;
 mod embedded;

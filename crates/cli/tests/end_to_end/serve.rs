@@ -69,3 +69,35 @@ fn each_service_has_its_own_addresses_beside_the_host() {
     assert_eq!(address(client, "fd78::2", "+notcp").trim(), "192.0.2.80");
     assert!(service.terminate().success());
 }
+
+#[test]
+fn several_addresses_of_one_device_each_serve_files_and_zones() {
+    let (bed, site, zone) = (wire(), Site::new(), Zone::new(1));
+    let (server, client) = (bed.server().netns(), bed.client().netns());
+    for address in ["10.78.0.3/24", "fd78::3/64"] {
+        run(server, "ip", &["address", "add", address, "dev", "server0", "nodad"]);
+    }
+    let addresses = ["10.78.0.2", "10.78.0.3", "[fd78::2]", "[fd78::3]"];
+    let listen = |kind: &str, port: u16| {
+        let one = |ip| format!("[[{kind}.listen]]\ndev = \"server0\"\naddress = \"{ip}:{port}\"\n");
+        addresses.map(one).concat()
+    };
+    let config = format!(
+        "[web]\nroot = \"{}\"\n{}{}[[dns.zone]]\nfile = \"{}\"\n",
+        site.root(),
+        listen("web", 80),
+        listen("dns", 53),
+        zone.file()
+    );
+    let service = start(server, &config);
+    for ip in addresses {
+        assert!(page(client, &format!("http://{ip}/")).contains("in and out"), "{ip}");
+        for transport in ["+notcp", "+tcp"] {
+            let answer = address(client, ip.trim_matches(['[', ']']), transport);
+            assert_eq!(answer.trim(), "192.0.2.80", "{ip} {transport}");
+        }
+    }
+    let wrk = run(client, "wrk", &["-t1", "-c16", "-d1s", "http://10.78.0.3/"]);
+    assert!(!wrk.contains("Socket errors") && !wrk.contains("Non-2xx"), "{wrk}");
+    assert!(service.terminate().success());
+}

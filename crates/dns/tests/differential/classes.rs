@@ -32,7 +32,11 @@ const DNAME: u16 = 39;
 const RRSIG: u16 = 46;
 const NSEC: u16 = 47;
 const NSEC3: u16 = 50;
+const AXFR: u16 = 252;
 const ANY: u16 = 255;
+/// The option's code, and the RCODE (RFC 7873 8).
+const COOKIE: u16 = 10;
+const BADCOOKIE: u16 = 23;
 const TC: u16 = 0x0200;
 const OPCODE: u16 = 0x7800;
 /// AA, TC, RA, Z and the RCODE.
@@ -41,7 +45,8 @@ const NO_QUERYS: u16 = 0x06cf;
 const POINTING: [u16; 5] = [NS, 15, 33, 64, 65];
 
 /// The first that holds is it.
-pub(crate) const CLASSES: [Class; 22] = [
+pub(crate) const CLASSES: [Class; 24] = [
+    Class { name: "Cookies", holds: |case| case.brings_cookie() && case.is_about_cookies() },
     Class {
         name: "FORMERR or silence",
         holds: |case| case.differences == [(Part::Presence, Stand::WithNsd)],
@@ -58,6 +63,7 @@ pub(crate) const CLASSES: [Class; 22] = [
         holds: |case| case.differences.iter().any(|(part, _)| *part == Part::Opt),
     },
     Class { name: "Class ANY and CHAOS", holds: |case| matches!(case.class, 3 | 255) },
+    Class { name: "AXFR for whom it is not meant", holds: |case| case.rtype == AXFR },
     Class { name: "QTYPE 0", holds: |case| case.rtype == 0 },
     Class {
         name: "What a truncated answer holds",
@@ -131,6 +137,16 @@ impl Case<'_> {
     /// FORMERR, NOTIMP, REFUSED, NOTAUTH, BADVERS.
     fn is_refused(&self) -> bool {
         matches!(self.our_rcode(), 1 | 4 | 5 | 9 | 16)
+    }
+
+    fn brings_cookie(&self) -> bool {
+        let opt = Message::parse_leniently(self.query).and_then(|query| query.opt);
+        opt.is_some_and(|opt| opt.options.contains_key(&COOKIE))
+    }
+
+    /// Knot's BADCOOKIE, or what was put into the OPT alone.
+    fn is_about_cookies(&self) -> bool {
+        self.knot.is_some_and(|knot| knot.rcode == BADCOOKIE) || self.is_only(&[Part::Opt])
     }
 
     /// The sixteen bits at `at` of the query's header.

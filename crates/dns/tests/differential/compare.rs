@@ -41,6 +41,7 @@ const TC: u16 = 0x0200;
 /// The answers of the three servers to one query.
 pub(crate) struct Trio<'a> {
     pub(crate) query: &'a [u8],
+    pub(crate) over_tcp: bool,
     pub(crate) nsd: Option<Message>,
     pub(crate) knot: Option<Message>,
     pub(crate) ours: Option<Message>,
@@ -86,6 +87,11 @@ fn same(part: Part, one: &Message, other: &Message) -> bool {
 }
 
 impl Trio<'_> {
+    /// The answers that there are.
+    pub(crate) fn each_mut(&mut self) -> impl Iterator<Item = &mut Message> {
+        [&mut self.nsd, &mut self.knot, &mut self.ours].into_iter().flatten()
+    }
+
     /// Every part in which not all three are the same.
     pub(crate) fn differences(&self) -> Vec<(Part, Stand)> {
         let (Some(nsd), Some(knot), Some(ours)) = (&self.nsd, &self.knot, &self.ours) else {
@@ -119,7 +125,7 @@ impl Trio<'_> {
     /// We had no room left for one address more, with its signature if those are wanted: which of the optional ones
     /// fit depends on how well names are compressed, and in which order they come.
     pub(crate) fn is_full(&self) -> bool {
-        let (limit, dnssec_ok) = limit(self.query);
+        let (limit, dnssec_ok) = limit(self.query, self.over_tcp);
         let address_len_max = if dnssec_ok { 400 } else { 64 };
         self.ours.as_ref().is_some_and(|ours| ours.len + address_len_max > limit)
     }
@@ -188,16 +194,19 @@ pub(crate) fn question(query: &[u8]) -> Option<(&[u8], u16, u16)> {
 
 /// How long an answer may be (RFC 6891 section 6.2.3, within what the servers are configured to send), and whether it
 /// is to have signatures.
-fn limit(query: &[u8]) -> (usize, bool) {
+fn limit(query: &[u8], over_tcp: bool) -> (usize, bool) {
     let opt = Message::parse_leniently(query).and_then(|query| query.opt);
     let (claimed, flags) = opt.map_or((512, 0), |opt| (opt.size, opt.flags));
-    (claimed.clamp(512, DnsPeers::UDP_PAYLOAD_MAX).into(), flags & 0x8000 != 0)
+    let len_max = if over_tcp { u16::MAX } else { claimed.clamp(512, DnsPeers::UDP_PAYLOAD_MAX) };
+    (len_max.into(), flags & 0x8000 != 0)
 }
 
 /// Counts and examples by kind of difference.
 #[derive(Default)]
 pub(crate) struct Tally {
     pub(crate) asked: usize,
+    /// Queries that we did not answer at once.
+    pub(crate) lost: usize,
     classes: BTreeMap<Option<&'static str>, Examples>,
 }
 
@@ -206,12 +215,14 @@ pub(crate) struct Tally {
 struct Examples {
     count: usize,
     against: usize,
-    stands: BTreeMap<Vec<(Part, Stand)>, usize>,
-    shown: Vec<String>,
+    stands: BTreeMap<Vec<(Part, Stand)>, Shown>,
 }
 
-/// Examples kept of each kind.
-const EXAMPLES: usize = 4;
+/// How often one way to differ occurred, and the first queries of it.
+type Shown = (usize, Vec<String>);
+
+/// Examples kept of each way to differ.
+const EXAMPLES: usize = 2;
 
 impl Tally {
     pub(crate) fn add(&mut self, trio: &Trio<'_>) {
@@ -225,9 +236,10 @@ impl Tally {
         let examples = self.classes.entry(class).or_default();
         examples.count += 1;
         examples.against += usize::from(is_against);
-        *examples.stands.entry(differences).or_default() += 1;
-        if examples.shown.len() < EXAMPLES {
-            examples.shown.push(trio.report());
+        let (count, shown) = examples.stands.entry(differences).or_default();
+        *count += 1;
+        if shown.len() < EXAMPLES {
+            shown.push(trio.report());
         }
     }
 
@@ -238,14 +250,15 @@ impl Tally {
 
     pub(crate) fn report(&self) -> String {
         let (against, unknown) = self.failures();
-        let mut text =
-            format!("{} queries, {against} against both peers, {unknown} of no class\n", self.asked);
+        let mut text = format!(
+            "{} queries, {against} against both peers, {unknown} of no class, {} lost\n",
+            self.asked, self.lost
+        );
         for (class, examples) in &self.classes {
             let _ = writeln!(text, "\n== {} x {}", examples.count, class.unwrap_or("of no class"));
-            for (stands, count) in &examples.stands {
-                let _ = writeln!(text, "-- {count} x {stands:?}");
+            for (stands, (count, shown)) in &examples.stands {
+                let _ = writeln!(text, "-- {count} x {stands:?}\n{}", shown.concat());
             }
-            examples.shown.iter().for_each(|example| text += example);
         }
         text
     }

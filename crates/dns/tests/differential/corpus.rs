@@ -35,7 +35,7 @@ impl Set {
 }
 
 fn corpus() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/differential/zones")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../dns/tests/differential/zones")
 }
 
 fn zone_files(dir: &Path) -> Vec<PathBuf> {

@@ -45,6 +45,10 @@ pub(crate) struct Opt {
 }
 
 const OPT: u16 = 41;
+/// The option's code (RFC 7873 4).
+const COOKIE: u16 = 10;
+/// The option's code (RFC 7828 3.1).
+const KEEPALIVE: u16 = 11;
 
 impl Message {
     /// As [`Message::parse`]; of a message that cannot be read, the header alone: peers that refuse a query may send
@@ -84,6 +88,23 @@ impl Message {
             len,
             has_duplicates,
         })
+    }
+
+    /// Leaves out the keep-alive option (RFC 7828), which the peers do not have.
+    pub(crate) fn forget_keepalive(&mut self) {
+        if let Some(opt) = &mut self.opt {
+            opt.options.remove(&KEEPALIVE);
+        }
+    }
+
+    /// Of a cookie that the query did not bring, leaves what does not depend on the second in which it was made: the
+    /// client's half, version and reserved octets (RFC 9018 4).
+    pub(crate) fn forget_new_cookie(&mut self, query: &[u8]) {
+        let cookie = self.opt.as_mut().and_then(|opt| opt.options.get_mut(&COOKIE));
+        let is_brought = |cookie: &[u8]| query.windows(cookie.len()).any(|octets| octets == cookie);
+        if let Some(cookie) = cookie.filter(|cookie| cookie.len() == 24 && !is_brought(cookie)) {
+            cookie.truncate(12);
+        }
     }
 }
 

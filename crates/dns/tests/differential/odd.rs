@@ -10,6 +10,11 @@ const DO: u32 = 1 << 15;
 
 /// All of them, for zones that have `name` with an A record, in text.
 pub(crate) fn odd_queries(name: &str) -> Vec<Vec<u8>> {
+    [whole_queries(name), cut_short(&name_from_text(name, &[0]))].concat()
+}
+
+/// Those that are not cut short.
+pub(crate) fn whole_queries(name: &str) -> Vec<Vec<u8>> {
     let name = name_from_text(name, &[0]);
     let all = [
         opcodes(&name),
@@ -18,7 +23,6 @@ pub(crate) fn odd_queries(name: &str) -> Vec<Vec<u8>> {
         chaos(),
         edns(&name),
         counts(&name),
-        cut_short(&name),
         pointers(&name),
         flags(&name),
     ];
@@ -110,6 +114,26 @@ fn edns(name: &[u8]) -> Vec<Vec<u8>> {
         opt(1232, 0, &option(12, &[0; 40])),
         opt(1232, 0, &[option(3, &[]), option(65002, &[1; 100])].concat()),
         opt(1232, 0, &[option(3, &[]), option(3, &[])].concat()),
+        // LLQ, UL, DAU, DHU, N3U, expire, chain, key tag, extended error, report channel, zone version.
+        opt(1232, 0, &option(1, &[0; 18])),
+        opt(1232, 0, &option(2, &[0, 0, 0, 60])),
+        opt(1232, DO, &[option(5, &[8, 13]), option(6, &[2]), option(7, &[1])].concat()),
+        opt(1232, 0, &option(9, &[])),
+        opt(1232, 0, &option(9, &[0, 0, 0, 60])),
+        opt(1232, DO, &option(13, &[0])),
+        opt(1232, 0, &option(14, &[0x4f, 0x66])),
+        opt(1232, 0, &option(15, &[0, 0])),
+        opt(1232, 0, &option(18, &[0])),
+        opt(1232, 0, &option(19, &[])),
+        // Keepalive has no place in a datagram (RFC 7828 3.2.1); client subnets of no known form.
+        opt(1232, 0, &option(11, &[])),
+        opt(1232, 0, &option(11, &[0, 100])),
+        opt(1232, 0, &option(11, &[0])),
+        opt(1232, 0, &option(8, &[])),
+        opt(1232, 0, &option(8, &[0, 1, 33, 0, 192, 0, 2, 1, 1])),
+        opt(1232, 0, &option(8, &[0, 9, 0, 0])),
+        opt(1232, 0, &option(8, &[0, 2, 56, 0, 32, 1, 13, 184, 0, 0, 0])),
+        opt(1232, DO, &[option(8, &[0, 1, 0, 0]), option(12, &[0; 200]), option(3, &[])].concat()),
         // Cut short: the option's header, the option's data.
         opt(1232, 0, &[0]),
         opt(1232, 0, &[0, 3, 0]),

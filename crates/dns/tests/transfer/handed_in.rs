@@ -1,9 +1,9 @@
 //! Ours as the secondary: zones copied from Knot, NSD and BIND, followed, kept and given up.
 
 use crate::ours::Ours;
-use crate::peer::{KINDS, Kind, Peer, kept};
+use crate::peer::{KINDS, Kind, Peer};
 use crate::scene::{
-    APEX, TIMERS, apex, as_secondary, kdig, key, listing, scratch, testbed, wait_for, zone, zone_text,
+    APEX, TIMERS, apex, as_secondary, kdig, kept, key, listing, scratch, testbed, wait_for, zone, zone_text,
 };
 use tidegate_dns::zone::file;
 

@@ -3,7 +3,7 @@
 use crate::scene::{APEX, KEY, SECRET, kdig};
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use tidegate_testbed::{Process, ScratchDir, Testbed};
@@ -138,8 +138,8 @@ fn knot(dir: &Path, signed: bool, role: &Role) -> String {
          log:\n  - target: stdout\n    any: info\ndatabase:\n  storage: \"{dir}\"\n\
          key:\n  - id: {KEY}\n    algorithm: hmac-sha256\n    secret: {SECRET}\n\
          remote:\n  - id: ours\n    address: 10.78.0.2@53{key}\n\
-         acl:\n  - id: told\n    address: 10.78.0.1{key}\n    action: notify\n\
-         \x20 - id: given\n    address: 10.78.0.1{key}\n    action: transfer\n\
+         acl:\n  - id: told\n    address: 10.78.0.0/24{key}\n    action: notify\n\
+         \x20 - id: given\n    address: 10.78.0.0/24{key}\n    action: transfer\n\
          zone:\n  - domain: {APEX}\n    storage: \"{dir}\"\n    {zone}\n"
     )
 }
@@ -150,10 +150,12 @@ fn nsd(dir: &Path, signed: bool, role: &Role) -> String {
     let key = if signed { KEY } else { "NOKEY" };
     let zone = match role {
         Role::Secondary => {
-            format!("request-xfr: 10.78.0.2@53 {key}\n allow-notify: 10.78.0.1 {key}\n zonefile: \"copy\"\n")
+            format!(
+                "request-xfr: 10.78.0.2@53 {key}\n allow-notify: 10.78.0.0/24 {key}\n zonefile: \"copy\"\n"
+            )
         }
         Role::Primary => format!(
-            "zonefile: \"zone\"\n provide-xfr: 10.78.0.1 {key}\n notify: 10.78.0.2@53 {key}\n store-ixfr: yes\n create-ixfr: yes\n"
+            "zonefile: \"zone\"\n provide-xfr: 10.78.0.0/24 {key}\n notify: 10.78.0.2@53 {key}\n store-ixfr: yes\n create-ixfr: yes\n"
         ),
     };
     format!(
@@ -169,10 +171,10 @@ fn bind(dir: &Path, signed: bool, role: &Role) -> String {
     let dir = dir.display();
     let port = Kind::Bind.address().port();
     let key = if signed { format!(" key \"{KEY}\"") } else { String::new() };
-    let given = if signed { format!("key \"{KEY}\"") } else { "10.78.0.1".to_owned() };
+    let given = if signed { format!("key \"{KEY}\"") } else { "10.78.0.0/24".to_owned() };
     let zone = match role {
         Role::Secondary => format!(
-            "type secondary; primaries {{ 10.78.0.2 port 53{key}; }}; file \"copy\"; allow-notify {{ 10.78.0.1; }};"
+            "type secondary; primaries {{ 10.78.0.2 port 53{key}; }}; file \"copy\"; allow-notify {{ 10.78.0.0/24; }};"
         ),
         Role::Primary => format!(
             "type primary; file \"zone\"; allow-transfer {{ {given}; }}; ixfr-from-differences yes; notify explicit; also-notify {{ 10.78.0.2 port 53{key}; }};"
@@ -185,9 +187,4 @@ fn bind(dir: &Path, signed: bool, role: &Role) -> String {
          controls {{ }};\nkey \"{KEY}\" {{ algorithm hmac-sha256; secret \"{SECRET}\"; }};\n\
          zone \"{APEX}\" {{ {zone} }};\n"
     )
-}
-
-/// Where a copy of ours is kept.
-pub(crate) fn kept(dir: &ScratchDir) -> PathBuf {
-    dir.join("kept")
 }

@@ -122,3 +122,8 @@ pub(crate) fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
 pub(crate) fn scratch() -> ScratchDir {
     ScratchDir::new().expect("a scratch directory")
 }
+
+/// Where a copy of ours is kept.
+pub(crate) fn kept(dir: &ScratchDir) -> PathBuf {
+    dir.join("kept")
+}
