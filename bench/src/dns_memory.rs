@@ -18,7 +18,7 @@ use tidegate_dns::udp::{Found, KeyForm, Mode, Question, Responder, Source, UdpCo
 use tidegate_dns::zone::{Catalog, file};
 use tidegate_modules::{PortIn, PortOut, StackModule};
 use tidegate_packet::{Batch, Frame, Pool};
-use tidegate_pipeline::{Context, GateCounts, Graph, Module, PortIndex, Worker};
+use tidegate_pipeline::{Context, GateCounts, Graph, Module, PortIndex, Work, Worker};
 use tidegate_stack::{Closed, Conn, ConnId, Datagram, FetchError, Payload, Service, Stack};
 use tidegate_sys::clock;
 use tidegate_wire::{EtherType, EthernetHeader, IpRepr, Protocol, ethernet, ipv4, udp};
@@ -319,16 +319,24 @@ impl Module for Ask {
         GateCounts::SOURCE
     }
 
-    fn process(&mut self, _: &mut Context<'_>, _: usize, _: Batch) {}
+    fn process(&mut self, _: &mut Context<'_>, _: usize, _: &mut Batch) {}
 
-    fn run(&mut self, ctx: &mut Context<'_>) -> usize {
+    fn task_count(&self) -> usize {
+        1
+    }
+
+    fn asks_room(&self) -> bool {
+        true
+    }
+
+    fn run(&mut self, ctx: &mut Context<'_>, _: usize) -> Work {
         let count = ctx.batch_len().min(ctx.room(0));
         for _ in 0..count {
             let Some(mut frame) = ctx.pool().alloc() else { break };
             self.fill(&mut frame);
             ctx.emit(0, frame);
         }
-        count
+        Work { packet_count: count, byte_count: 0 }
     }
 }
 
@@ -348,8 +356,8 @@ impl Module for Check {
         GateCounts::SINK
     }
 
-    fn process(&mut self, ctx: &mut Context<'_>, _: usize, batch: Batch) {
-        for frame in batch {
+    fn process(&mut self, ctx: &mut Context<'_>, _: usize, batch: &mut Batch) {
+        for frame in batch.drain() {
             self.answer_count += 1;
             // One in some is looked at with care, so that the client does not take all the time.
             if self.answer_count.is_multiple_of(61) {

@@ -88,6 +88,12 @@ impl DropCounters {
         self.0[reason as usize] += 1;
     }
 
+    /// Counts several packets.
+    #[inline]
+    pub fn count_many(&mut self, reason: DropReason, count: u64) {
+        self.0[reason as usize] += count;
+    }
+
     /// How many packets were dropped for `reason`.
     pub fn of(&self, reason: DropReason) -> u64 {
         self.0[reason as usize]

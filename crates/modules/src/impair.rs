@@ -7,8 +7,8 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::str::FromStr;
 use tidegate_base::{DropReason, Duration, Instant, Rng};
-use tidegate_packet::{Batch, Frame};
-use tidegate_pipeline::{Context, GateCounts, Module};
+use tidegate_packet::{Batch, Frame, Pool};
+use tidegate_pipeline::{Context, GateCounts, Module, Work};
 
 /// Frames that wait at most.
 const QUEUE_LEN_MAX: usize = 1024;
@@ -209,21 +209,34 @@ impl Module for Impair {
         GateCounts::THROUGH
     }
 
-    fn process(&mut self, ctx: &mut Context<'_>, _: usize, batch: Batch) {
-        for frame in batch {
+    fn process(&mut self, ctx: &mut Context<'_>, _: usize, batch: &mut Batch) {
+        for frame in batch.drain() {
             self.pass(ctx, frame);
         }
     }
 
-    fn run(&mut self, ctx: &mut Context<'_>) -> usize {
-        let mut count = 0;
+    fn asks_room(&self) -> bool {
+        true
+    }
+
+    fn task_count(&self) -> usize {
+        1
+    }
+
+    fn run(&mut self, ctx: &mut Context<'_>, _: usize) -> Work {
+        let mut work = Work::NONE;
         while self.held.peek().is_some_and(|h| h.at <= ctx.now()) && ctx.room(0) > 0 {
             if let Some(held) = self.held.pop() {
+                work.packet_count += 1;
+                work.byte_count += held.frame.len();
                 ctx.emit(0, held.frame);
-                count += 1;
             }
         }
-        count
+        work
+    }
+
+    fn retire(&mut self, pool: &mut Pool) {
+        self.held.drain().for_each(|held| pool.free(held.frame));
     }
 
     fn next_deadline(&self) -> Option<Instant> {

@@ -25,11 +25,9 @@ impl Module for PortOut {
         GateCounts::SINK
     }
 
-    fn process(&mut self, ctx: &mut Context<'_>, _: usize, mut batch: Batch) {
-        ctx.with_port(self.port, |port, pool| port.tx(pool, &mut batch));
-        for frame in batch {
-            ctx.drop(frame, DropReason::RingFull);
-        }
+    fn process(&mut self, ctx: &mut Context<'_>, _: usize, batch: &mut Batch) {
+        ctx.with_port(self.port, |port, pool| port.tx(pool, batch));
+        ctx.drop_batch(batch, DropReason::RingFull);
     }
 
     fn bulk_len_max(&self, ctx: &Context<'_>) -> usize {

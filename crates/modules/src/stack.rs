@@ -3,7 +3,7 @@
 
 use tidegate_base::Instant;
 use tidegate_packet::{Batch, Frame, Pool};
-use tidegate_pipeline::{Context, GateCounts, Module};
+use tidegate_pipeline::{Context, GateCounts, Module, Work};
 use tidegate_stack::{Egress, Service, Stack};
 
 /// A [`Stack`] between two gates.
@@ -47,20 +47,28 @@ where
         GateCounts::THROUGH
     }
 
-    fn process(&mut self, ctx: &mut Context<'_>, _: usize, batch: Batch) {
+    fn process(&mut self, ctx: &mut Context<'_>, _: usize, batch: &mut Batch) {
         let now = ctx.now();
-        let mut out = Gate { ctx, sent_count: 0 };
+        let mut out = Gate { ctx, sent: Work::NONE };
         self.stack.on_batch(now, batch, &mut out);
     }
 
-    fn run(&mut self, ctx: &mut Context<'_>) -> usize {
+    fn asks_room(&self) -> bool {
+        true
+    }
+
+    fn task_count(&self) -> usize {
+        1
+    }
+
+    fn run(&mut self, ctx: &mut Context<'_>, _: usize) -> Work {
         let now = ctx.now();
-        let mut out = Gate { ctx, sent_count: 0 };
+        let mut out = Gate { ctx, sent: Work::NONE };
         if std::mem::take(&mut self.is_wake_due) {
             self.stack.wake_all(now, &mut out);
         }
         self.stack.poll(now, &mut out);
-        out.sent_count
+        out.sent
     }
 
     /// Received frames are always taken: an acknowledgement makes room, it does not need any.
@@ -98,7 +106,7 @@ where
 /// Output gate 0 as the stack's way out.
 struct Gate<'a, 'w> {
     ctx: &'a mut Context<'w>,
-    sent_count: usize,
+    sent: Work,
 }
 
 impl Egress for Gate<'_, '_> {
@@ -119,7 +127,8 @@ impl Egress for Gate<'_, '_> {
 
     #[inline]
     fn send(&mut self, frame: Frame) {
-        self.sent_count += 1;
+        self.sent.packet_count += 1;
+        self.sent.byte_count += frame.len_with_tail();
         self.ctx.emit(0, frame);
     }
 }

@@ -2,7 +2,7 @@
 use crate::{Impair, ImpairConfig};
 use tidegate_base::{DropReason, Duration, Instant};
 use tidegate_packet::{Batch, HeapMemory, Pool};
-use tidegate_pipeline::{Context, GateCounts, Graph, Module, Worker, WorkerConfig, control};
+use tidegate_pipeline::{Context, GateCounts, Graph, Module, Work, Worker, WorkerConfig, control};
 
 /// Emits frames that carry their number; its mate at the other end writes the numbers down.
 struct Source(u32);
@@ -14,15 +14,18 @@ impl Module for Source {
     fn gates(&self) -> GateCounts {
         GateCounts::SOURCE
     }
-    fn process(&mut self, _: &mut Context<'_>, _: usize, _: Batch) {}
-    fn run(&mut self, ctx: &mut Context<'_>) -> usize {
+    fn process(&mut self, _: &mut Context<'_>, _: usize, _: &mut Batch) {}
+    fn task_count(&self) -> usize {
+        1
+    }
+    fn run(&mut self, ctx: &mut Context<'_>, _: usize) -> Work {
         for _ in 0..10 {
-            let Some(mut frame) = ctx.pool().alloc() else { return 0 };
+            let Some(mut frame) = ctx.pool().alloc() else { return Work::NONE };
             frame.extend(&self.0.to_be_bytes());
             self.0 += 1;
             ctx.emit(0, frame);
         }
-        10
+        Work { packet_count: 10, byte_count: 40 }
     }
 }
 
@@ -36,8 +39,8 @@ impl Module for Sink {
     fn gates(&self) -> GateCounts {
         GateCounts::SINK
     }
-    fn process(&mut self, ctx: &mut Context<'_>, _: usize, batch: Batch) {
-        for frame in batch {
+    fn process(&mut self, ctx: &mut Context<'_>, _: usize, batch: &mut Batch) {
+        for frame in batch.drain() {
             self.0.push(u32::from_be_bytes(frame.data().try_into().unwrap()));
             ctx.drop(frame, DropReason::Policy);
         }

@@ -1,94 +1,130 @@
 //! What a module sees of its worker while it is called.
 
+use crate::agenda::Agenda;
+use crate::gate::{Link, Queue, show};
 use crate::module::PortIndex;
-use crate::worker::ModuleCounters;
-use tidegate_base::{DropReason, Instant};
+use tidegate_base::{DropCounters, DropReason, Instant};
 use tidegate_packet::{Batch, Frame, Pool};
 use tidegate_port::Port;
 
-/// Frames that wait at one input gate.
-#[derive(Default)]
-pub(crate) struct Queue {
-    pub(crate) frames: Vec<Frame>,
+/// What modules work with, whichever is called.
+pub(crate) struct Core {
+    pub(crate) now: Instant,
+    pub(crate) pool: Pool,
+    pub(crate) ports: Vec<Box<dyn Port>>,
+    /// What waits at the input gates.
+    pub(crate) queues: Vec<Queue>,
+    /// The steps at whose gates something waits.
+    pub(crate) agenda: Agenda,
+    /// For each queue, how many more frames it may get this round.
+    pub(crate) rooms: Vec<usize>,
+    /// For each queue, how much payload a frame with a tail may have there.
+    pub(crate) bulk_lens: Vec<usize>,
+    pub(crate) batch_len: usize,
 }
 
 /// A worker, as the module that is being called may use it.
 pub struct Context<'w> {
-    pub(crate) now: Instant,
-    pub(crate) pool: &'w mut Pool,
-    pub(crate) ports: &'w mut [Box<dyn Port>],
-    pub(crate) queues: &'w mut [Queue],
-    /// For each output gate of the module, the queue it leads to.
-    pub(crate) links: &'w [Option<usize>],
-    /// For each queue, how many more frames it may get this round.
-    pub(crate) rooms: &'w mut [usize],
-    /// For each queue, how much payload a frame with a tail may have there.
-    pub(crate) bulk_lens: &'w [usize],
-    pub(crate) counters: &'w mut ModuleCounters,
-    pub(crate) batch_len: usize,
+    pub(crate) core: &'w mut Core,
+    /// The module's output gates, up to the last that leads somewhere.
+    pub(crate) links: &'w mut [Link],
+    pub(crate) drops: &'w mut DropCounters,
 }
 
 impl Context<'_> {
     /// When this round began.
-    pub const fn now(&self) -> Instant {
-        self.now
+    #[inline]
+    pub fn now(&self) -> Instant {
+        self.core.now
     }
 
     /// The worker's frames.
+    #[inline]
     pub fn pool(&mut self) -> &mut Pool {
-        self.pool
+        &mut self.core.pool
     }
 
     /// The most frames to take from a port in one turn.
-    pub const fn batch_len(&self) -> usize {
-        self.batch_len
+    pub fn batch_len(&self) -> usize {
+        self.core.batch_len
     }
 
-    /// How many frames may be emitted through `gate` before one would be dropped further down.
+    /// How many frames may be emitted through `gate` before one would be dropped further down. Only for modules that
+    /// say so ([`Module::asks_room`](crate::Module::asks_room)).
     #[inline]
     pub fn room(&self, gate: usize) -> usize {
-        match self.links.get(gate) {
-            Some(Some(queue)) => self.rooms[*queue],
-            // Whatever leaves through an open gate is dropped, in any number.
-            _ => usize::MAX,
-        }
+        // Whatever leaves through an open gate is dropped, in any number.
+        self.queue_of(gate).map_or(usize::MAX, |queue| self.core.rooms[queue])
     }
 
     /// How many bytes of payload a frame with a tail may have that is emitted through `gate`; zero: no such frame.
     #[inline]
     pub fn bulk_len_max(&self, gate: usize) -> usize {
-        self.links.get(gate).copied().flatten().map_or(0, |queue| self.bulk_lens[queue])
+        self.queue_of(gate).map_or(0, |queue| self.core.bulk_lens[queue])
     }
 
     /// The same of a port.
     pub fn port_bulk_len_max(&self, port: PortIndex) -> usize {
-        self.ports.get(port.0).map_or(0, |port| port.bulk_len_max())
+        self.core.ports.get(port.0).map_or(0, |port| port.bulk_len_max())
+    }
+
+    #[inline]
+    fn queue_of(&self, gate: usize) -> Option<usize> {
+        self.links.get(gate)?.to
     }
 
     /// Sends `frame` out of `gate`. An output gate that leads nowhere drops it, counted.
     #[inline]
     pub fn emit(&mut self, gate: usize, frame: Frame) {
-        let Some(Some(queue)) = self.links.get(gate) else { return self.drop(frame, DropReason::Policy) };
-        self.counters.out_packet_count += 1;
-        self.rooms[*queue] = self.rooms[*queue].saturating_sub(1);
-        self.queues[*queue].frames.push(frame);
+        let Some(Link { to: Some(queue), traffic, hooks }) = self.links.get_mut(gate) else {
+            return self.drop(frame, DropReason::Policy);
+        };
+        traffic.count(1);
+        if !hooks.is_empty() {
+            show(hooks, self.core.now, std::slice::from_ref(&frame));
+        }
+        self.core.rooms[*queue] = self.core.rooms[*queue].saturating_sub(1);
+        let queue = &mut self.core.queues[*queue];
+        queue.push(frame);
+        self.core.agenda.add(queue.step);
     }
 
-    /// Sends a whole batch out of `gate`.
-    pub fn emit_batch(&mut self, gate: usize, mut batch: Batch) {
-        let Some(Some(queue)) = self.links.get(gate) else {
-            batch.drain().for_each(|frame| self.drop(frame, DropReason::Policy));
+    /// Sends a whole batch out of `gate`; `batch` is empty then.
+    #[inline]
+    pub fn emit_batch(&mut self, gate: usize, batch: &mut Batch) {
+        if batch.is_empty() {
             return;
+        }
+        let Some(Link { to: Some(queue), traffic, hooks }) = self.links.get_mut(gate) else {
+            return self.drop_batch(batch, DropReason::Policy);
         };
-        self.counters.out_packet_count += batch.len() as u64;
-        self.rooms[*queue] = self.rooms[*queue].saturating_sub(batch.len());
-        self.queues[*queue].frames.extend(batch.drain());
+        traffic.count(batch.len());
+        if !hooks.is_empty() {
+            show(hooks, self.core.now, batch.as_slice());
+        }
+        self.core.rooms[*queue] = self.core.rooms[*queue].saturating_sub(batch.len());
+        let queue = &mut self.core.queues[*queue];
+        queue.push_batch(batch);
+        self.core.agenda.add(queue.step);
     }
 
     /// Gives `frame` back to the pool and counts why.
+    #[inline]
     pub fn drop(&mut self, frame: Frame, reason: DropReason) {
-        self.counters.drops.count(reason);
-        self.pool.free(frame);
+        self.drops.count(reason);
+        self.core.pool.free(frame);
+    }
+
+    /// Gives all frames of a batch back to the pool and counts why.
+    pub fn drop_batch(&mut self, batch: &mut Batch, reason: DropReason) {
+        self.drops.count_many(reason, batch.len() as u64);
+        self.core.pool.free_batch(batch);
+    }
+
+    /// Gives all frames of a batch back to the pool: they have arrived.
+    #[inline]
+    pub fn consume_batch(&mut self, batch: &mut Batch) {
+        self.core.pool.free_batch(batch);
     }
 
     /// Calls `f` with one of the worker's ports and the pool; `None` if there is no such port.
@@ -98,7 +134,7 @@ impl Context<'_> {
         port: PortIndex,
         f: impl FnOnce(&mut dyn Port, &mut Pool) -> R,
     ) -> Option<R> {
-        let port = self.ports.get_mut(port.0)?;
-        Some(f(port.as_mut(), self.pool))
+        let port = self.core.ports.get_mut(port.0)?;
+        Some(f(port.as_mut(), &mut self.core.pool))
     }
 }

@@ -3,7 +3,7 @@
 //! Invariant: a graph has no cycle, so that one pass in topological order brings every frame as far
 //! as it goes.
 
-use crate::module::Module;
+use crate::module::{GateCounts, Module};
 use std::collections::HashMap;
 use thiserror::Error;
 
@@ -37,6 +37,9 @@ pub enum GraphError {
         /// The gate's number.
         gate: usize,
     },
+    /// A module that the worker does not have.
+    #[error("the worker has no module named `{0}` to keep: add it anew")]
+    NotThere(String),
     /// Frames could go round for ever.
     #[error("connecting `{from}` to `{to}` would close a loop: frames may not come back to where they were")]
     Loop {
@@ -47,10 +50,19 @@ pub enum GraphError {
     },
 }
 
+/// Where a node's module is.
+pub(crate) enum Part {
+    /// Here: it is new.
+    New(Box<dyn Module>),
+    /// In the worker that this graph is for, under the same name.
+    Kept,
+}
+
 pub(crate) struct Node {
     pub(crate) name: String,
-    pub(crate) module: Box<dyn Module>,
-    /// For each output gate, the module and input gate it leads to.
+    pub(crate) part: Part,
+    pub(crate) gates: GateCounts,
+    /// For each output gate up to the last that leads somewhere, the module and input gate it leads to.
     pub(crate) outputs: Vec<Option<(usize, usize)>>,
 }
 
@@ -69,12 +81,22 @@ impl Graph {
 
     /// Adds a module under a name of its own.
     pub fn add(&mut self, name: &str, module: Box<dyn Module>) -> Result<ModuleId, GraphError> {
+        let gates = module.gates();
+        self.add_node(name, Part::New(module), gates)
+    }
+
+    /// Adds the module of that name of the worker that this graph is for, with its state and its counters
+    /// ([`Worker::replace`](crate::Worker::replace)).
+    pub fn keep(&mut self, name: &str, gates: GateCounts) -> Result<ModuleId, GraphError> {
+        self.add_node(name, Part::Kept, gates)
+    }
+
+    fn add_node(&mut self, name: &str, part: Part, gates: GateCounts) -> Result<ModuleId, GraphError> {
         if self.by_name.contains_key(name) {
             return Err(GraphError::NameTaken(name.into()));
         }
         let id = ModuleId(self.nodes.len());
-        let outputs = vec![None; module.gates().outputs];
-        self.nodes.push(Node { name: name.into(), module, outputs });
+        self.nodes.push(Node { name: name.into(), part, gates, outputs: Vec::new() });
         self.by_name.insert(name.into(), id);
         Ok(id)
     }
@@ -95,13 +117,17 @@ impl Graph {
         self.check_gate(from, "output", out)?;
         self.check_gate(to, "input", input)?;
         let name = |id: ModuleId| self.nodes[id.0].name.clone();
-        if self.nodes[from.0].outputs[out].is_some() {
+        if self.nodes[from.0].outputs.get(out).is_some_and(Option::is_some) {
             return Err(GraphError::GateTaken { module: name(from), gate: out });
         }
-        if from == to || self.reaches(to.0, from.0) {
+        if self.reaches(to.0, from.0) {
             return Err(GraphError::Loop { from: name(from), to: name(to) });
         }
-        self.nodes[from.0].outputs[out] = Some((to.0, input));
+        let outputs = &mut self.nodes[from.0].outputs;
+        if outputs.len() <= out {
+            outputs.resize(out + 1, None);
+        }
+        outputs[out] = Some((to.0, input));
         Ok(())
     }
 
@@ -111,17 +137,26 @@ impl Graph {
     }
 
     fn check_gate(&self, id: ModuleId, direction: &'static str, gate: usize) -> Result<(), GraphError> {
-        let node = &self.nodes[id.0];
-        let gates = node.module.gates();
+        let Node { name, gates, .. } = &self.nodes[id.0];
         let count = if direction == "input" { gates.inputs } else { gates.outputs };
         if gate < count {
             return Ok(());
         }
-        Err(GraphError::NoSuchGate { module: node.name.clone(), direction, gate, count })
+        Err(GraphError::NoSuchGate { module: name.clone(), direction, gate, count })
     }
 
     fn reaches(&self, from: usize, to: usize) -> bool {
-        from == to || self.nodes[from].outputs.iter().flatten().any(|(next, _)| self.reaches(*next, to))
+        let mut seen = vec![false; self.nodes.len()];
+        let mut waiting = vec![from];
+        while let Some(node) = waiting.pop() {
+            if node == to {
+                return true;
+            }
+            if !std::mem::replace(&mut seen[node], true) {
+                waiting.extend(self.nodes[node].outputs.iter().flatten().map(|(next, _)| *next));
+            }
+        }
+        false
     }
 
     /// The modules, upstream before downstream (Kahn's algorithm); ties in the order they were added.

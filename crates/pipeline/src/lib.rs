@@ -15,22 +15,27 @@
 //! round) and metadata attributes; both act on the [`Graph`] when it is compiled into a [`Worker`].
 #![forbid(unsafe_code)]
 
+mod agenda;
 mod context;
 mod environment;
+mod gate;
 mod graph;
+mod hook;
 mod module;
 mod pace;
 mod patience;
+mod snapshot;
+mod step;
 mod worker;
 
 pub use context::Context;
 pub use environment::{KernelEnvironment, Waker};
+pub use gate::GateTraffic;
 pub use graph::{Graph, GraphError, ModuleId};
-pub use module::{GateCounts, Module, PortIndex};
-pub use worker::{
-    Command, Control, Environment, Idle, ModuleCounters, ModuleSnapshot, Snapshot, Worker, WorkerConfig,
-    control,
-};
+pub use hook::{GateHook, GateSide};
+pub use module::{GATE_COUNT_MAX, GateCounts, Module, PortIndex, Work};
+pub use snapshot::{InputSnapshot, ModuleCounters, ModuleSnapshot, OutputSnapshot, Snapshot};
+pub use worker::{Command, Control, Environment, Idle, Worker, WorkerConfig, control};
 
 #[cfg(test)]
 mod tests;

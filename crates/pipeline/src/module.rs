@@ -4,11 +4,14 @@ use crate::Context;
 use std::any::Any;
 use std::os::fd::BorrowedFd;
 use tidegate_base::Instant;
-use tidegate_packet::Batch;
+use tidegate_packet::{Batch, Pool};
 
 /// Which of a worker's ports a module means.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PortIndex(pub usize);
+
+/// The most gates a module has on one side.
+pub const GATE_COUNT_MAX: usize = 8192;
 
 /// How many gates a module has; gate numbers start at zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,6 +29,26 @@ impl GateCounts {
     pub const SOURCE: Self = Self { inputs: 0, outputs: 1 };
     /// Only in.
     pub const SINK: Self = Self { inputs: 1, outputs: 0 };
+    /// One in, as many out as are connected.
+    pub const SPLIT: Self = Self { inputs: 1, outputs: GATE_COUNT_MAX };
+    /// As many in as are connected, one out.
+    pub const MERGE: Self = Self { inputs: GATE_COUNT_MAX, outputs: 1 };
+    /// As many in and out as are connected.
+    pub const MANY: Self = Self { inputs: GATE_COUNT_MAX, outputs: GATE_COUNT_MAX };
+}
+
+/// What a task did in one turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Work {
+    /// Frames that it emitted or worked on; none lets the worker sleep.
+    pub packet_count: usize,
+    /// Bytes of their data.
+    pub byte_count: usize,
+}
+
+impl Work {
+    /// Nothing to do.
+    pub const NONE: Self = Self { packet_count: 0, byte_count: 0 };
 }
 
 /// A step of a pipeline. Each worker has its own copy; it is never called from two threads.
@@ -35,17 +58,28 @@ pub trait Module: Any + Send {
     /// The kind of module, in the singular and in snake case: `port_in`.
     fn class(&self) -> &'static str;
 
-    /// How many gates it has.
+    /// How many gates it has. Fixed as long as it lives.
     fn gates(&self) -> GateCounts;
 
-    /// Frames arrived at input gate `gate`.
-    fn process(&mut self, ctx: &mut Context<'_>, gate: usize, batch: Batch);
+    /// Frames arrived at input gate `gate`. What the module leaves in `batch` is dropped and counted.
+    fn process(&mut self, ctx: &mut Context<'_>, gate: usize, batch: &mut Batch);
 
-    /// The module's own turn, once a round, after its input gates are empty: sources emit, stacks
-    /// look at their timers. Returns how many frames it worked on; zero lets the worker sleep.
-    fn run(&mut self, ctx: &mut Context<'_>) -> usize {
-        let _ = ctx;
+    /// How many tasks it has: turns that the scheduler gives it though no frame arrived. Sources and queues have
+    /// one; most modules none.
+    fn task_count(&self) -> usize {
         0
+    }
+
+    /// The turn of task `task`: sources emit, stacks look at their timers.
+    fn run(&mut self, ctx: &mut Context<'_>, task: usize) -> Work {
+        let _ = (ctx, task);
+        Work::NONE
+    }
+
+    /// Whether it asks [`Context::room`] before it emits. Where no module does, nobody is asked for its
+    /// [`room`](Module::room).
+    fn asks_room(&self) -> bool {
+        false
     }
 
     /// How many frames it would take now, where what it feeds would take `downstream` more.
@@ -74,5 +108,10 @@ pub trait Module: Any + Send {
     /// Counters of its own, by name.
     fn counters(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
+    }
+
+    /// It leaves its worker for good: the frames that it keeps go back to the pool.
+    fn retire(&mut self, pool: &mut Pool) {
+        let _ = pool;
     }
 }

@@ -19,15 +19,21 @@ impl Module for Source {
     fn gates(&self) -> GateCounts {
         GateCounts::SOURCE
     }
-    fn process(&mut self, _: &mut Context<'_>, _: usize, _: Batch) {}
-    fn run(&mut self, ctx: &mut Context<'_>) -> usize {
+    fn process(&mut self, _: &mut Context<'_>, _: usize, _: &mut Batch) {}
+    fn task_count(&self) -> usize {
+        1
+    }
+    fn asks_room(&self) -> bool {
+        true
+    }
+    fn run(&mut self, ctx: &mut Context<'_>, _: usize) -> Work {
         let count = self.count.min(ctx.room(0));
         for _ in 0..count {
             if let Some(frame) = ctx.pool().alloc() {
                 ctx.emit(0, frame);
             }
         }
-        count
+        Work { packet_count: count, byte_count: 0 }
     }
 }
 
@@ -46,9 +52,9 @@ impl Module for Probe {
     fn gates(&self) -> GateCounts {
         self.gates
     }
-    fn process(&mut self, ctx: &mut Context<'_>, _: usize, batch: Batch) {
+    fn process(&mut self, ctx: &mut Context<'_>, _: usize, batch: &mut Batch) {
         self.log.lock().unwrap().push((self.name.into(), batch.len()));
-        for frame in batch {
+        for frame in batch.drain() {
             if self.gates.outputs > 0 { ctx.emit(0, frame) } else { ctx.drop(frame, DropReason::Policy) }
         }
     }
@@ -70,20 +76,41 @@ fn worker(graph: Graph) -> Worker {
     Worker::new(WorkerConfig::default(), pool(), Vec::new(), graph, commands)
 }
 
+/// Deals frames out to its two output gates, one by one.
+struct Deal;
+
+impl Module for Deal {
+    fn class(&self) -> &'static str {
+        "deal"
+    }
+    fn gates(&self) -> GateCounts {
+        GateCounts { inputs: 1, outputs: 2 }
+    }
+    fn process(&mut self, ctx: &mut Context<'_>, _: usize, batch: &mut Batch) {
+        for (n, frame) in batch.drain().enumerate() {
+            ctx.emit(n % 2, frame);
+        }
+    }
+}
+
 #[test]
 fn small_batches_that_meet_are_merged() {
-    //  a(3) --+
-    //         +--> sink
-    //  b(4) --+
+    //               +--> a(4) --+
+    //  source(7) -> deal        +--> sink(7)
+    //               +--> b(3) --+
     let log = Log::default();
     let mut graph = Graph::new();
     let sink = graph.add("sink", probe("sink", &log, GateCounts::SINK, usize::MAX)).unwrap();
-    for (name, count) in [("a", 3), ("b", 4)] {
-        let source = graph.add(name, Box::new(Source { count })).unwrap();
-        graph.connect(source, 0, sink, 0).unwrap();
+    let deal = graph.add("deal", Box::new(Deal)).unwrap();
+    for (gate, name) in ["a", "b"].into_iter().enumerate() {
+        let branch = graph.add(name, probe(name, &log, GateCounts::THROUGH, usize::MAX)).unwrap();
+        graph.connect(deal, gate, branch, 0).unwrap();
+        graph.connect(branch, 0, sink, 0).unwrap();
     }
+    let source = graph.add("source", Box::new(Source { count: 7 })).unwrap();
+    graph.connect(source, 0, deal, 0).unwrap();
     worker(graph).round(Instant::ZERO);
-    assert_eq!(*log.lock().unwrap(), [("sink".to_string(), 7)]);
+    assert_eq!(*log.lock().unwrap(), [("a", 4), ("b", 3), ("sink", 7)].map(|(n, l)| (n.to_string(), l)));
 }
 
 #[test]
@@ -167,4 +194,106 @@ fn an_idle_worker_sleeps_and_a_command_stops_it() {
     worker.run(&mut env);
     assert_eq!(env.sleeps, 3);
     assert_eq!(worker.snapshot().sleep_count, 3);
+}
+
+/// Keeps what arrives until it is asked for it, frame by frame.
+#[derive(Default)]
+struct Store(Vec<tidegate_packet::Frame>);
+
+impl Module for Store {
+    fn class(&self) -> &'static str {
+        "store"
+    }
+    fn gates(&self) -> GateCounts {
+        GateCounts::SINK
+    }
+    fn process(&mut self, _: &mut Context<'_>, _: usize, batch: &mut Batch) {
+        self.0.extend(batch.drain());
+    }
+    fn retire(&mut self, pool: &mut Pool) {
+        self.0.drain(..).for_each(|frame| pool.free(frame));
+    }
+}
+
+fn source_and_store(graph: &mut Graph, source: ModuleId, store: ModuleId) {
+    graph.connect(source, 0, store, 0).unwrap();
+}
+
+#[test]
+fn a_new_graph_keeps_what_it_names_and_gives_the_rest_back() {
+    let mut graph = Graph::new();
+    let source = graph.add("source", Box::new(Source { count: 5 })).unwrap();
+    let store = graph.add("store", Box::new(Store::default())).unwrap();
+    source_and_store(&mut graph, source, store);
+    let mut worker = worker(graph);
+    worker.round(Instant::ZERO);
+
+    let mut next = Graph::new();
+    let source = next.add("source", Box::new(Source { count: 2 })).unwrap();
+    let store = next.keep("store", GateCounts::SINK).unwrap();
+    source_and_store(&mut next, source, store);
+    assert_eq!(worker.replace(next).unwrap().len(), 1);
+    worker.round(Instant::ZERO);
+    assert_eq!(worker.module_mut::<Store>("store").unwrap().0.len(), 7);
+    let store = &worker.snapshot().modules[1];
+    assert_eq!((store.name.as_str(), store.traffic.in_packet_count), ("store", 7));
+
+    assert_eq!(worker.replace(Graph::new()).unwrap().len(), 2);
+    assert_eq!(worker.snapshot().pool.free_count, 256, "what a module kept is in the pool again");
+}
+
+#[test]
+fn a_graph_that_keeps_what_is_not_there_changes_nothing() {
+    let mut graph = Graph::new();
+    graph.add("source", Box::new(Source { count: 1 })).unwrap();
+    let mut worker = worker(graph);
+    let mut wrong = Graph::new();
+    wrong.keep("source", GateCounts::SOURCE).unwrap();
+    wrong.keep("sink", GateCounts::SINK).unwrap();
+    assert_eq!(worker.replace(wrong).err(), Some(GraphError::NotThere("sink".into())));
+    worker.round(Instant::ZERO);
+    assert_eq!(worker.snapshot().modules[0].traffic.drops.of(DropReason::Policy), 1);
+}
+
+#[test]
+fn what_is_more_than_a_batch_arrives_whole_and_in_order() {
+    let mut graph = Graph::new();
+    let source = graph.add("source", Box::new(Source { count: 100 })).unwrap();
+    let store = graph.add("store", Box::new(Store::default())).unwrap();
+    source_and_store(&mut graph, source, store);
+    let mut worker = worker(graph);
+    worker.round(Instant::ZERO);
+    let indexes: Vec<u32> =
+        worker.module_mut::<Store>("store").unwrap().0.iter().map(tidegate_packet::Frame::index).collect();
+    assert_eq!(indexes, (0..100).collect::<Vec<u32>>());
+    assert_eq!(worker.snapshot().modules[1].traffic.in_batch_count, 4);
+}
+
+/// Counts what it sees.
+struct Counting(Arc<Mutex<usize>>);
+
+impl GateHook for Counting {
+    fn class(&self) -> &'static str {
+        "counting"
+    }
+    fn on_frames(&mut self, _: Instant, frames: &[tidegate_packet::Frame]) {
+        *self.0.lock().unwrap() += frames.len();
+    }
+}
+
+#[test]
+fn hooks_see_what_passes_their_gate_until_they_are_taken_away() {
+    let mut graph = Graph::new();
+    let source = graph.add("source", Box::new(Source { count: 5 })).unwrap();
+    let store = graph.add("store", Box::new(Store::default())).unwrap();
+    source_and_store(&mut graph, source, store);
+    let mut worker = worker(graph);
+    let (out, input) = (Arc::new(Mutex::new(0)), Arc::new(Mutex::new(0)));
+    assert!(worker.add_hook("source", GateSide::Output(0), Box::new(Counting(out.clone()))));
+    assert!(worker.add_hook("store", GateSide::Input(0), Box::new(Counting(input.clone()))));
+    assert!(!worker.add_hook("store", GateSide::Input(1), Box::new(Counting(input.clone()))));
+    worker.round(Instant::ZERO);
+    assert_eq!(worker.remove_hooks("source", GateSide::Output(0), "counting").len(), 1);
+    worker.round(Instant::ZERO);
+    assert_eq!((*out.lock().unwrap(), *input.lock().unwrap()), (5, 10));
 }

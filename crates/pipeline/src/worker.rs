@@ -9,16 +9,21 @@
 //! which runs between two rounds: counters are read and graphs are swapped there, and no worker ever
 //! waits for longer than that closure takes.
 
-use crate::context::{Context, Queue};
-use crate::graph::{Graph, Node};
-use crate::module::Module;
+use crate::agenda::Agenda;
+use crate::context::{Context, Core};
+use crate::gate::{Hooks, Queue, show};
+use crate::graph::{Graph, GraphError};
+use crate::hook::{GateHook, GateSide};
+use crate::module::{Module, PortIndex, Work};
 use crate::pace::Pace;
 use crate::patience::Patience;
+use crate::snapshot::{Snapshot, snapshot_of};
+use crate::step::{Program, Step, Task};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::any::Any;
 use std::os::fd::BorrowedFd;
-use tidegate_base::{DropCounters, Duration, Instant};
-use tidegate_packet::{BATCH_LEN_MAX, Batch, Occupancy, Pool};
+use tidegate_base::{DropReason, Duration, Instant};
+use tidegate_packet::{BATCH_LEN_MAX, Batch, Pool};
 use tidegate_port::{Port, PortCounters};
 
 /// Time and sleep, as the worker needs them: the kernel's in production, a script's in a test.
@@ -69,43 +74,6 @@ impl Default for WorkerConfig {
     }
 }
 
-/// What passed through one module.
-#[derive(Clone, Debug)]
-pub struct ModuleCounters {
-    /// Frames that arrived at its input gates.
-    pub in_packet_count: u64,
-    /// Batches they arrived in.
-    pub in_batch_count: u64,
-    /// Frames that left through its output gates.
-    pub out_packet_count: u64,
-    /// Frames it dropped, by reason.
-    pub drops: DropCounters,
-    /// Time spent in it, if the worker has a stopwatch.
-    pub busy: Duration,
-}
-
-impl ModuleCounters {
-    const fn new() -> Self {
-        Self {
-            in_packet_count: 0,
-            in_batch_count: 0,
-            out_packet_count: 0,
-            drops: DropCounters::new(),
-            busy: Duration::ZERO,
-        }
-    }
-}
-
-struct Step {
-    name: String,
-    module: Box<dyn Module>,
-    /// The queues of its input gates.
-    inputs: std::ops::Range<usize>,
-    /// For each output gate, the queue it leads to.
-    links: Vec<Option<usize>>,
-    counters: ModuleCounters,
-}
-
 /// Something to be done to a worker between two rounds.
 pub type Command = Box<dyn FnOnce(&mut Worker) + Send>;
 
@@ -149,49 +117,21 @@ pub fn control(wake: impl Fn() + Send + Sync + 'static) -> (Control, Receiver<Co
 /// One core's modules, ports and frames.
 pub struct Worker {
     config: WorkerConfig,
-    pool: Pool,
-    ports: Vec<Box<dyn Port>>,
     steps: Vec<Step>,
-    queues: Vec<Queue>,
-    rooms: Vec<usize>,
-    /// For each queue, how much payload a frame with a tail may have; fixed, since ports are.
-    bulk_lens: Vec<usize>,
+    tasks: Vec<Task>,
+    /// Some module asks for room before it emits.
+    asks_room: bool,
+    core: Core,
+    /// What is being processed: the only batch that is not in a queue.
+    batch: Batch,
     commands: Receiver<Command>,
     stopping: bool,
     round_count: u64,
     sleep_count: u64,
 }
 
-/// A module's counters at one moment.
-#[derive(Clone, Debug)]
-pub struct ModuleSnapshot {
-    /// Its name in the graph.
-    pub name: String,
-    /// What kind of module it is.
-    pub class: &'static str,
-    /// What passed through it.
-    pub traffic: ModuleCounters,
-    /// Counters of its own, by name.
-    pub own: Vec<(&'static str, u64)>,
-}
-
-/// A worker's counters at one moment.
-#[derive(Clone, Debug)]
-pub struct Snapshot {
-    /// Each module, upstream before downstream.
-    pub modules: Vec<ModuleSnapshot>,
-    /// Each port's counters.
-    pub ports: Vec<PortCounters>,
-    /// Where the pool's chunks are.
-    pub pool: Occupancy,
-    /// Rounds run.
-    pub round_count: u64,
-    /// Times slept.
-    pub sleep_count: u64,
-}
-
 impl Worker {
-    /// A worker that runs `graph` over `ports`, with the frames of `pool`.
+    /// A worker that runs `graph` over `ports`, with the frames of `pool`. Modules that the graph keeps are not there.
     pub fn new(
         config: WorkerConfig,
         pool: Pool,
@@ -199,24 +139,57 @@ impl Worker {
         graph: Graph,
         commands: Receiver<Command>,
     ) -> Self {
-        let (steps, queues) = compile(graph);
-        let rooms = vec![0; queues.len()];
-        let bulk_lens = rooms.clone();
-        let mut worker = Self {
-            config,
+        let core = Core {
+            now: Instant::ZERO,
             pool,
             ports,
-            steps,
-            queues,
-            rooms,
-            bulk_lens,
+            queues: Vec::new(),
+            agenda: Agenda::new(0),
+            rooms: Vec::new(),
+            bulk_lens: Vec::new(),
+            batch_len: config.batch_len,
+        };
+        let mut worker = Self {
+            config,
+            steps: Vec::new(),
+            tasks: Vec::new(),
+            asks_room: false,
+            core,
+            batch: Batch::new(),
             commands,
             stopping: false,
             round_count: 0,
             sleep_count: 0,
         };
-        worker.measure_bulk();
+        // A graph of new modules only cannot be refused.
+        let _ = worker.replace(graph);
         worker
+    }
+
+    /// Runs `graph` from now on, between two rounds. Modules that it keeps stay as they are, with what waits inside
+    /// them; the others are given back. Refused, with nothing changed, if it keeps a module that is not there.
+    pub fn replace(&mut self, graph: Graph) -> Result<Vec<Box<dyn Module>>, GraphError> {
+        let mut old = Program {
+            steps: std::mem::take(&mut self.steps),
+            queues: std::mem::take(&mut self.core.queues),
+            ..Program::default()
+        };
+        let compiled = Program::compile(graph, &mut old);
+        if let Err(error) = compiled {
+            (self.steps, self.core.queues) = (old.steps, old.queues);
+            return Err(error);
+        }
+        let program = compiled?;
+        let queue_count = program.queues.len();
+        self.core.agenda = Agenda::new(program.steps.len());
+        self.core.rooms = vec![usize::MAX; queue_count];
+        self.core.bulk_lens = vec![0; queue_count];
+        (self.steps, self.core.queues) = (program.steps, program.queues);
+        (self.tasks, self.asks_room) = (program.tasks, program.asks_room);
+        self.measure_bulk();
+        let mut left: Vec<Box<dyn Module>> = old.steps.into_iter().map(|step| step.module).collect();
+        left.iter_mut().for_each(|module| module.retire(&mut self.core.pool));
+        Ok(left)
     }
 
     /// Runs until [`Worker::stop`].
@@ -252,24 +225,60 @@ impl Worker {
         self.stopping = true;
     }
 
-    /// One pass over all modules. Returns how many frames were worked on, and commands done.
+    /// Gives every task its turn, each followed by all that its frames reach. Returns how many frames were worked on,
+    /// and commands done.
     pub fn round(&mut self, now: Instant) -> usize {
         self.round_count += 1;
         let mut work = self.run_commands();
-        self.measure_rooms(now);
-        for step in 0..self.steps.len() {
-            let began = self.config.stopwatch.map(|clock| clock());
-            work += self.drain_inputs(step, now);
-            work += self.call(step, now, |module, ctx| module.run(ctx));
-            if let (Some(began), Some(clock)) = (began, self.config.stopwatch) {
-                let busy = &mut self.steps[step].counters.busy;
-                *busy = *busy + clock().since(began);
-            }
+        self.core.now = now;
+        if self.asks_room {
+            self.measure_rooms();
         }
-        for port in &mut self.ports {
-            port.flush(&mut self.pool);
+        for at in 0..self.tasks.len() {
+            work += self.run_task(at).packet_count;
+        }
+        for port in &mut self.core.ports {
+            port.flush(&mut self.core.pool);
         }
         work
+    }
+
+    /// One turn of a task.
+    #[inline]
+    fn run_task(&mut self, at: usize) -> Work {
+        let Task { step, number } = self.tasks[at];
+        let work = self.call(step, |module, ctx| module.run(ctx, number));
+        self.drain();
+        work
+    }
+
+    /// Brings every frame that waits at an input gate as far as it goes.
+    #[inline]
+    fn drain(&mut self) {
+        while let Some(step) = self.core.agenda.take_first() {
+            for queue in self.steps[step].queues.clone() {
+                while self.core.queues[queue].take(&mut self.batch) {
+                    self.process(queue, step);
+                }
+            }
+        }
+    }
+
+    /// Has a step take what is in `batch`, from one of its input gates.
+    #[inline]
+    fn process(&mut self, queue: usize, step: usize) {
+        let Queue { traffic, hooks, gate, .. } = &mut self.core.queues[queue];
+        traffic.count(self.batch.len());
+        if !hooks.is_empty() {
+            show(hooks, self.core.now, self.batch.as_slice());
+        }
+        let gate = *gate;
+        self.call_with_batch(step, |module, ctx, batch| {
+            module.process(ctx, gate, batch);
+            if !batch.is_empty() {
+                ctx.drop_batch(batch, DropReason::Policy);
+            }
+        });
     }
 
     /// The module of that name, if it is a `M`.
@@ -279,18 +288,55 @@ impl Worker {
         module.downcast_mut()
     }
 
+    /// The worker's frames.
+    pub const fn pool_mut(&mut self) -> &mut Pool {
+        &mut self.core.pool
+    }
+
+    /// Takes a port in; it has the index that is returned from now on.
+    pub fn add_port(&mut self, port: Box<dyn Port>) -> PortIndex {
+        self.core.ports.push(port);
+        PortIndex(self.core.ports.len() - 1)
+    }
+
+    /// Gives a port back. Modules that still name it receive nothing there, and what they send is dropped.
+    pub fn remove_port(&mut self, port: PortIndex) -> Option<Box<dyn Port>> {
+        let place = self.core.ports.get_mut(port.0)?;
+        Some(std::mem::replace(place, Box::new(ClosedPort)))
+    }
+
+    /// Adds a hook at a gate. False if no such gate is connected.
+    pub fn add_hook(&mut self, module: &str, gate: GateSide, hook: Box<dyn GateHook>) -> bool {
+        self.hooks_mut(module, gate).map(|hooks| hooks.push(hook)).is_some()
+    }
+
+    /// Takes the hooks of that kind away from a gate.
+    pub fn remove_hooks(&mut self, module: &str, gate: GateSide, class: &str) -> Vec<Box<dyn GateHook>> {
+        let hooks = self.hooks_mut(module, gate);
+        hooks.map_or_else(Vec::new, |hooks| hooks.extract_if(.., |hook| hook.class() == class).collect())
+    }
+
+    fn hooks_mut(&mut self, module: &str, gate: GateSide) -> Option<&mut Hooks> {
+        let step = self.steps.iter_mut().find(|step| step.name == module)?;
+        match gate {
+            GateSide::Output(gate) => Some(&mut step.links.get_mut(gate)?.hooks),
+            GateSide::Input(gate) => {
+                let queues = &mut self.core.queues[step.queues.clone()];
+                Some(&mut queues.iter_mut().find(|queue| queue.gate == gate)?.hooks)
+            }
+        }
+    }
+
     /// The counters now.
     pub fn snapshot(&self) -> Snapshot {
-        let module = |s: &Step| ModuleSnapshot {
-            name: s.name.clone(),
-            class: s.module.class(),
-            traffic: s.counters.clone(),
-            own: s.module.counters(),
-        };
         Snapshot {
-            modules: self.steps.iter().map(module).collect(),
-            ports: self.ports.iter().map(|p| p.counters()).collect(),
-            pool: self.pool.occupancy(),
+            modules: self
+                .steps
+                .iter()
+                .map(|step| snapshot_of(step, &self.steps, &self.core.queues))
+                .collect(),
+            ports: self.core.ports.iter().map(|p| p.counters()).collect(),
+            pool: self.core.pool.occupancy(),
             round_count: self.round_count,
             sleep_count: self.sleep_count,
         }
@@ -298,7 +344,9 @@ impl Worker {
 
     fn run_commands(&mut self) -> usize {
         let mut count = 0;
-        while let Ok(command) = self.commands.try_recv() {
+        while !self.commands.is_empty()
+            && let Ok(command) = self.commands.try_recv()
+        {
             command(self);
             count += 1;
         }
@@ -308,102 +356,79 @@ impl Worker {
     fn sleep(&mut self, env: &mut impl Environment) {
         self.sleep_count += 1;
         let deadline = self.steps.iter().filter_map(|s| s.module.next_deadline()).min();
-        let ports = self.ports.iter().filter_map(|p| p.wait_fd());
+        let ports = self.core.ports.iter().filter_map(|p| p.wait_fd());
         let modules = self.steps.iter().filter_map(|s| s.module.wait_fd());
         let fds: Vec<BorrowedFd<'_>> = ports.chain(modules).collect();
         env.sleep(&fds, deadline);
     }
 
     /// Asks every module, downstream ones first, how many frames it would take.
-    fn measure_rooms(&mut self, now: Instant) {
+    fn measure_rooms(&mut self) {
         for step in (0..self.steps.len()).rev() {
-            let links = self.steps[step].links.iter().flatten();
-            let downstream = links.map(|q| self.rooms[*q]).min().unwrap_or(usize::MAX);
-            let room = self.call(step, now, |module, ctx| module.room(ctx, downstream));
-            let inputs = self.steps[step].inputs.clone();
-            self.rooms[inputs].fill(room);
+            let links = self.steps[step].links.iter().filter_map(|link| link.to);
+            let downstream = links.map(|queue| self.core.rooms[queue]).min().unwrap_or(usize::MAX);
+            let room = self.call(step, |module, ctx| module.room(ctx, downstream));
+            let queues = self.steps[step].queues.clone();
+            self.core.rooms[queues].fill(room);
         }
     }
 
     /// Asks every module which frames with a tail it takes.
     fn measure_bulk(&mut self) {
         for step in 0..self.steps.len() {
-            let len_max = self.call(step, Instant::ZERO, |module, ctx| module.bulk_len_max(ctx));
-            let inputs = self.steps[step].inputs.clone();
-            self.bulk_lens[inputs].fill(len_max);
+            let len_max = self.call(step, |module, ctx| module.bulk_len_max(ctx));
+            let queues = self.steps[step].queues.clone();
+            self.core.bulk_lens[queues].fill(len_max);
         }
-    }
-
-    fn drain_inputs(&mut self, step: usize, now: Instant) -> usize {
-        let mut count = 0;
-        for (gate, queue) in self.steps[step].inputs.clone().enumerate() {
-            if self.queues[queue].frames.is_empty() {
-                continue;
-            }
-            let mut frames = std::mem::take(&mut self.queues[queue].frames);
-            count += frames.len();
-            let mut rest = frames.drain(..);
-            while let Some(batch) = take_batch(&mut rest) {
-                let counters = &mut self.steps[step].counters;
-                counters.in_packet_count += batch.len() as u64;
-                counters.in_batch_count += 1;
-                self.call(step, now, |module, ctx| module.process(ctx, gate, batch));
-            }
-            drop(rest);
-            // The emptied vector keeps its capacity for the next round.
-            self.queues[queue].frames = frames;
-        }
-        count
     }
 
     #[inline]
-    fn call<R>(
+    fn call<R>(&mut self, step: usize, f: impl FnOnce(&mut dyn Module, &mut Context<'_>) -> R) -> R {
+        self.call_with_batch(step, |module, ctx, _| f(module, ctx))
+    }
+
+    #[inline]
+    fn call_with_batch<R>(
         &mut self,
         step: usize,
-        now: Instant,
-        f: impl FnOnce(&mut dyn Module, &mut Context<'_>) -> R,
+        f: impl FnOnce(&mut dyn Module, &mut Context<'_>, &mut Batch) -> R,
     ) -> R {
-        let Step { module, links, counters, .. } = &mut self.steps[step];
-        let mut ctx = Context {
-            now,
-            pool: &mut self.pool,
-            ports: &mut self.ports,
-            queues: &mut self.queues,
-            links,
-            rooms: &mut self.rooms,
-            bulk_lens: &self.bulk_lens,
-            counters,
-            batch_len: self.config.batch_len,
-        };
-        f(module.as_mut(), &mut ctx)
+        let began = self.config.stopwatch.map(|clock| clock());
+        let Step { module, links, drops, busy, .. } = &mut self.steps[step];
+        let mut ctx = Context { core: &mut self.core, links, drops };
+        let result = f(module.as_mut(), &mut ctx, &mut self.batch);
+        if let (Some(began), Some(clock)) = (began, self.config.stopwatch) {
+            *busy = *busy + clock().since(began);
+        }
+        result
     }
 }
 
-fn take_batch(frames: &mut impl Iterator<Item = tidegate_packet::Frame>) -> Option<Batch> {
-    let mut batch = Batch::new();
-    for frame in frames.by_ref().take(BATCH_LEN_MAX) {
-        // A batch has room for as many frames as `take` lets through.
-        let _ = batch.push(frame);
-    }
-    (!batch.is_empty()).then_some(batch)
-}
+/// In the place of a port that was taken away.
+struct ClosedPort;
 
-/// Lays the modules out in topological order and gives each input gate its queue.
-fn compile(graph: Graph) -> (Vec<Step>, Vec<Queue>) {
-    let order = graph.topological_order();
-    let mut first_queue = vec![0; graph.nodes.len()];
-    let mut queue_count = 0;
-    for &node in &order {
-        first_queue[node] = queue_count;
-        queue_count += graph.nodes[node].module.gates().inputs;
+impl Port for ClosedPort {
+    fn rx(&mut self, _: &mut Pool, _: &mut Batch) -> usize {
+        0
     }
-    let mut nodes: Vec<Option<Node>> = graph.nodes.into_iter().map(Some).collect();
-    let step = |node: usize| {
-        let Node { name, module, outputs } = nodes[node].take()?;
-        let inputs = first_queue[node]..first_queue[node] + module.gates().inputs;
-        let links = outputs.iter().map(|o| o.map(|(to, gate)| first_queue[to] + gate)).collect();
-        Some(Step { name, module, inputs, links, counters: ModuleCounters::new() })
-    };
-    let steps = order.iter().copied().filter_map(step).collect();
-    (steps, std::iter::repeat_with(Queue::default).take(queue_count).collect())
+
+    fn tx_room(&mut self, _: &mut Pool) -> usize {
+        0
+    }
+
+    fn tx(&mut self, _: &mut Pool, _: &mut Batch) {}
+
+    fn flush(&mut self, _: &mut Pool) {}
+
+    fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    fn frame_len_max(&self) -> usize {
+        0
+    }
+
+    fn counters(&self) -> PortCounters {
+        PortCounters::default()
+    }
 }

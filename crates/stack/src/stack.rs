@@ -224,8 +224,8 @@ impl<S: Service> Stack<S> {
 
     /// The same for received frames that came together: their datagrams reach the service together.
     #[inline]
-    pub fn on_batch(&mut self, now: Instant, batch: Batch, out: &mut dyn Egress) {
-        for frame in batch {
+    pub fn on_batch(&mut self, now: Instant, batch: &mut Batch, out: &mut dyn Egress) {
+        for frame in batch.drain() {
             self.take(now, frame, out);
         }
         self.answer_burst(now, out);

@@ -161,7 +161,7 @@ impl Net {
             assert!(frame.extend(&packet(query)));
             assert!(batch.push(frame).is_ok());
         }
-        self.stack.on_batch(Instant::ZERO, batch, &mut self.end);
+        self.stack.on_batch(Instant::ZERO, &mut batch, &mut self.end);
         let sent = std::mem::take(&mut self.end.sent);
         let payload = |frame: Frame| {
             let (ip, body) = IpRepr::parse(&frame.data()[14..]).unwrap();

@@ -202,7 +202,7 @@ fn datagrams_of_a_batch_reach_the_service_together_and_32_at_most() {
             let frame = host.end.frame(&datagram(7, &[n]));
             assert!(batch.push(frame).is_ok());
         }
-        host.stack.on_batch(Instant::from_millis(5), batch, &mut host.end);
+        host.stack.on_batch(Instant::from_millis(5), &mut batch, &mut host.end);
         let answers = host.end.take_sent();
         let numbers: Vec<u8> = answers.iter().map(|frame| payload(frame, 14).0[0]).collect();
         assert_eq!(numbers, (0..len).collect::<Vec<_>>(), "in order");
@@ -220,7 +220,7 @@ fn datagrams_beyond_the_transmit_rings_room_are_dropped_before_they_are_answered
         let frame = host.end.frame(&datagram(7, &[n]));
         assert!(batch.push(frame).is_ok());
     }
-    host.stack.on_batch(Instant::from_millis(5), batch, &mut host.end);
+    host.stack.on_batch(Instant::from_millis(5), &mut batch, &mut host.end);
     assert_eq!(host.end.take_sent().len(), 3);
     assert_eq!(host.stack.service().bursts, [3]);
     assert_eq!(host.stack.drops().of(DropReason::RingFull), 2);
