@@ -158,7 +158,6 @@ fn a_flooded_network_gets_its_rate_and_every_second_slip_whatever_the_workers() 
     assert!(grown < GROWTH_MAX, "grown by {grown} octets");
     let dig = ["+tcp", "+short", "-b", VICTIM, "@10.78.0.2", "www.example.org", "A"];
     assert_eq!(run(client, "dig", &dig).trim(), "192.0.2.80", "TC leads to an answer");
-    println!("{flood:?}: {bytes_in} octets in, {bytes_out} out, bound {out_bound}; grown by {grown}");
     assert!(service.terminate().success());
 }
 

@@ -94,7 +94,7 @@ impl Direct {
             assert!(frame.extend(&self.frame) && batch.push(frame).is_ok());
         }
         self.now += Duration::from_millis(1);
-        self.stack.on_batch(self.now, batch, &mut self.end);
+        self.stack.on_batch(self.now, &mut batch, &mut self.end);
         let mut answers = [None; BATCH_LEN_MAX];
         for frame in self.end.sent.drain(..) {
             let (place, _, answer) = host::read_frame(frame.data()).expect("an answer");

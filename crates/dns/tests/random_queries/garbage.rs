@@ -22,7 +22,7 @@ use tidegate_dns::udp::{KeyForm, Mode, UdpConfig};
 use tidegate_dns::zone::Zone;
 use tidegate_modules::{PortIn, PortOut, StackModule};
 use tidegate_packet::{BATCH_LEN_MAX, Batch, HeapMemory, Pool};
-use tidegate_pipeline::{Context, GateCounts, Graph, Module, PortIndex, Worker, WorkerConfig, control};
+use tidegate_pipeline::{Context, GateCounts, Graph, Module, PortIndex, Work, Worker, WorkerConfig, control};
 use tidegate_port::joined_by_move;
 
 /// Packets of a test run.
@@ -168,16 +168,20 @@ impl Module for Peer {
         GateCounts::THROUGH
     }
 
-    fn process(&mut self, ctx: &mut Context<'_>, _: usize, batch: Batch) {
-        for frame in batch {
+    fn process(&mut self, ctx: &mut Context<'_>, _: usize, batch: &mut Batch) {
+        for frame in batch.drain() {
             self.hold(frame.data());
             ctx.pool().free(frame);
         }
     }
 
-    fn run(&mut self, ctx: &mut Context<'_>) -> usize {
+    fn task_count(&self) -> usize {
+        1
+    }
+
+    fn run(&mut self, ctx: &mut Context<'_>, _: usize) -> Work {
         if !std::mem::take(&mut self.is_due) {
-            return 0;
+            return Work::NONE;
         }
         self.has_broken_frame = false;
         for place in 0..BATCH_LEN_MAX {
@@ -186,7 +190,7 @@ impl Module for Peer {
             assert!(frame.extend(&self.frame));
             ctx.emit(0, frame);
         }
-        BATCH_LEN_MAX
+        Work { packet_count: BATCH_LEN_MAX, byte_count: 0 }
     }
 }
 
