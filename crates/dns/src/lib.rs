@@ -6,8 +6,9 @@
 //!                                  \-miss-> answer --------/
 //! ```
 //!
-//! Everything here is sans-I/O but for the reading of files: messages come in through `stack::Service`
-//! callbacks and answers go out the same way.
+//! What a worker does is sans-I/O: messages come in through `stack::Service` callbacks and answers go out the
+//! same way. Beside the workers zone files are read, a log is written, and other servers are told and asked
+//! over the host's own stack.
 #![forbid(unsafe_code)]
 
 pub mod answer;

@@ -17,6 +17,7 @@
 
 mod codes;
 mod compress;
+mod cursor;
 mod edns;
 mod query;
 mod refusal;
@@ -25,6 +26,7 @@ mod tests;
 mod writer;
 
 pub use codes::{Class, Opcode, Rcode, Rtype, UnknownCode};
+pub(crate) use cursor::{Cursor, Malformed};
 pub use edns::{Cookie, Edns, EdnsOption, EdnsOptions, ExtendedError, Opt, OptionCode};
 pub use query::{Query, Question};
 pub use refusal::{ErrorReply, Refusal, Silence};

@@ -12,10 +12,11 @@
 
 mod reader;
 
+use crate::message::Malformed;
 use crate::name::{Name, NameBuf};
 use crate::zone::{Records, Zone, ZoneBuilder, ZoneError};
 use domain::base::iana::Rtype;
-use reader::{Malformed, Record};
+use reader::Record;
 pub(crate) use reader::{Reader, expire_s};
 use std::sync::Arc;
 

@@ -7,11 +7,11 @@
 
 use super::mac::{MAC_LEN_MAX, Mac};
 use super::{Algorithm, FUDGE_S, Key};
+use crate::message::{Cursor, HEADER_LEN, Malformed};
 use crate::name::{Name, NameBuf};
 
 const TYPE_TSIG: u16 = 250;
 const CLASS_ANY: u16 = 255;
-const HEADER_LEN: usize = 12;
 const ARCOUNT: std::ops::Range<usize> = 10..12;
 
 /// How many bytes a TSIG record takes at most: a key's longest name, the longest algorithm's name, the
@@ -61,23 +61,19 @@ impl Stamp {
     }
 }
 
-/// The message is not well formed, or its TSIG record is not its last one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Malformed;
-
-/// The TSIG record of `message`, if it has one.
+/// The TSIG record of `message`, if it has one; malformed too if that is not the last one.
 pub(super) fn find(message: &[u8]) -> Result<Option<Record<'_>>, Malformed> {
     let mut cursor = Cursor { message, at: HEADER_LEN };
     let counts =
         [4, 6, 8, 10].map(|at| message.get(at..at + 2).map_or(0, |b| u16::from_be_bytes([b[0], b[1]])));
     for _ in 0..counts[0] {
-        cursor.name()?;
+        cursor.skip_name()?;
         cursor.take(4)?;
     }
     let record_count = u32::from(counts[1]) + u32::from(counts[2]) + u32::from(counts[3]);
     for number in 0..record_count {
         let start = cursor.at;
-        let head = cursor.record()?;
+        let head = Head::read(&mut cursor)?;
         if head.kind != TYPE_TSIG {
             continue;
         }
@@ -98,11 +94,11 @@ fn parse<'m>(message: &'m [u8], start: usize, head: Head<'m>) -> Result<Record<'
     let (algorithm, _) = Name::split_from(head.rdata).map_err(|_| Malformed)?;
     let mut rdata = Cursor { message: head.rdata, at: algorithm.wire_len() };
     let stamp = Stamp::parse(rdata.array()?);
-    let mac_len = u16::from_be_bytes(rdata.array()?);
+    let mac_len = rdata.u16()?;
     let mac = rdata.take(usize::from(mac_len))?;
     let original_id = rdata.array()?;
-    let error = u16::from_be_bytes(rdata.array()?);
-    let other_len = u16::from_be_bytes(rdata.array()?);
+    let error = rdata.u16()?;
+    let other_len = rdata.u16()?;
     let other = rdata.take(usize::from(other_len))?;
     if rdata.at != head.rdata.len() {
         return Err(Malformed);
@@ -188,12 +184,6 @@ impl Content<'_> {
     }
 }
 
-/// A reader of records that looks at no more than it must.
-struct Cursor<'m> {
-    message: &'m [u8],
-    at: usize,
-}
-
 struct Head<'m> {
     kind: u16,
     class: u16,
@@ -201,35 +191,10 @@ struct Head<'m> {
     rdata: &'m [u8],
 }
 
-impl<'m> Cursor<'m> {
-    fn take(&mut self, len: usize) -> Result<&'m [u8], Malformed> {
-        let bytes = self.message.get(self.at..self.at + len).ok_or(Malformed)?;
-        self.at += len;
-        Ok(bytes)
-    }
-
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
-        self.take(N)?.try_into().map_err(|_| Malformed)
-    }
-
-    /// Steps over a name, following no pointer.
-    fn name(&mut self) -> Result<(), Malformed> {
-        loop {
-            match self.take(1)?[0] {
-                0 => return Ok(()),
-                len @ 1..=63 => self.take(usize::from(len))?,
-                0xc0.. => return self.take(1).map(drop),
-                _ => return Err(Malformed),
-            };
-        }
-    }
-
-    fn record(&mut self) -> Result<Head<'m>, Malformed> {
-        self.name()?;
-        let kind = u16::from_be_bytes(self.array()?);
-        let class = u16::from_be_bytes(self.array()?);
-        let ttl = u32::from_be_bytes(self.array()?);
-        let len = u16::from_be_bytes(self.array()?);
-        Ok(Head { kind, class, ttl, rdata: self.take(usize::from(len))? })
+impl<'m> Head<'m> {
+    fn read(cursor: &mut Cursor<'m>) -> Result<Self, Malformed> {
+        cursor.skip_name()?;
+        let (kind, class, ttl, len) = (cursor.u16()?, cursor.u16()?, cursor.u32()?, cursor.u16()?);
+        Ok(Self { kind, class, ttl, rdata: cursor.take(usize::from(len))? })
     }
 }

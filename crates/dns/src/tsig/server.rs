@@ -3,6 +3,7 @@
 use super::mac::{Mac, Tag};
 use super::record::{self, Content, Record, Stamp};
 use super::{Algorithm, Key, Keyring, TsigError};
+use crate::message::Malformed;
 use crate::name::NameBuf;
 use std::sync::Arc;
 
@@ -41,7 +42,7 @@ pub struct Rejection {
 /// Looks at the signature of a request (RFC 8945 section 5.2).
 pub fn check(message: &[u8], keys: &Keyring, now_s: u64) -> Checked {
     match record::find(message) {
-        Err(record::Malformed) => Checked::Malformed,
+        Err(Malformed) => Checked::Malformed,
         Ok(None) => Checked::Unsigned,
         Ok(Some(found)) => check_record(message, &found, keys, now_s),
     }

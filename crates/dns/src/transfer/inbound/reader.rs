@@ -2,17 +2,12 @@
 //!
 //! Not the parser of queries: that one is on the data path and looks at one question.
 
-use crate::message::{EdnsOptions, OptionCode};
+use crate::message::{Cursor, EdnsOptions, HEADER_LEN, Malformed, OptionCode};
 use crate::name::NameBuf;
 use crate::zone::rdata::Shape;
 use domain::base::iana::Rtype;
 
-const HEADER_LEN: usize = 12;
 const CLASS_IN: u16 = 1;
-
-/// Not a message, or not the one that is waited for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Malformed;
 
 /// One record.
 pub(crate) struct Record<'r> {
@@ -39,8 +34,7 @@ pub(crate) fn expire_s(message: &[u8]) -> Option<u32> {
 
 /// A message that is read from front to back.
 pub(crate) struct Reader<'m> {
-    message: &'m [u8],
-    at: usize,
+    cursor: Cursor<'m>,
     left: u16,
 }
 
@@ -75,17 +69,17 @@ impl<'m> Reader<'m> {
     }
 
     fn behind_questions(message: &'m [u8], question_count: u16, left: u16) -> Result<Self, Malformed> {
-        let mut reader = Self { message, at: HEADER_LEN, left };
+        let mut cursor = Cursor { message, at: HEADER_LEN };
         for _ in 0..question_count {
-            reader.name()?;
-            reader.take(4)?;
+            cursor.name()?;
+            cursor.take(4)?;
         }
-        Ok(reader)
+        Ok(Self { cursor, left })
     }
 
     /// How the query fared.
     pub(crate) fn rcode(&self) -> u8 {
-        self.message.get(3).map_or(0, |flags| flags & 0x0f)
+        self.cursor.message.get(3).map_or(0, |flags| flags & 0x0f)
     }
 
     /// The next record of the section; its data is kept in `rdata`.
@@ -95,12 +89,12 @@ impl<'m> Reader<'m> {
     ) -> Result<Option<Record<'r>>, Malformed> {
         let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
         self.left = left;
-        let owner = self.name()?;
-        let rtype = Rtype::from_int(u16::from_be_bytes(self.array()?));
-        let is_in = u16::from_be_bytes(self.array()?) == CLASS_IN;
-        let ttl = u32::from_be_bytes(self.array()?);
-        let len = u16::from_be_bytes(self.array()?);
-        let end = self.at + usize::from(len);
+        let owner = self.cursor.name()?;
+        let rtype = Rtype::from_int(self.cursor.u16()?);
+        let is_in = self.cursor.u16()? == CLASS_IN;
+        let ttl = self.cursor.u32()?;
+        let len = self.cursor.u16()?;
+        let end = self.cursor.at + usize::from(len);
         rdata.clear();
         self.rdata(rtype, end, rdata)?;
         Ok(Some(Record { owner, rtype, is_in, ttl, rdata }))
@@ -110,28 +104,12 @@ impl<'m> Reader<'m> {
     /// where a sender should not have compressed them.
     fn rdata(&mut self, rtype: Rtype, end: usize, out: &mut Vec<u8>) -> Result<(), Malformed> {
         let shape = Shape::of(rtype);
-        out.extend_from_slice(self.take(usize::from(shape.prefix))?);
+        out.extend_from_slice(self.cursor.take(usize::from(shape.prefix))?);
         for _ in 0..shape.names {
-            out.extend_from_slice(self.name()?.as_wire());
+            out.extend_from_slice(self.cursor.name()?.as_wire());
         }
-        let rest = end.checked_sub(self.at).ok_or(Malformed)?;
-        out.extend_from_slice(self.take(rest)?);
+        let rest = end.checked_sub(self.cursor.at).ok_or(Malformed)?;
+        out.extend_from_slice(self.cursor.take(rest)?);
         Ok(())
-    }
-
-    fn name(&mut self) -> Result<NameBuf, Malformed> {
-        let mut name = NameBuf::new();
-        self.at = name.decompress(self.message, self.at).map_err(|_| Malformed)?;
-        Ok(name)
-    }
-
-    fn take(&mut self, len: usize) -> Result<&'m [u8], Malformed> {
-        let bytes = self.message.get(self.at..self.at + len).ok_or(Malformed)?;
-        self.at += len;
-        Ok(bytes)
-    }
-
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
-        self.take(N)?.try_into().map_err(|_| Malformed)
     }
 }
