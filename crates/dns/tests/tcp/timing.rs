@@ -4,15 +4,9 @@ use tidegate_base::Duration;
 use tidegate_dns::tcp::Bounds;
 use tidegate_stack::Closed;
 
-const BOUNDS: Bounds = Bounds {
-    connection_count_max: 100,
-    connection_count_max_per_peer: 0,
-    pipelined_max: 128,
-    query_count_max: 0,
-    idle: Duration::from_secs(10),
-    query: Duration::from_secs(5),
-    sending: Duration::from_secs(30),
-};
+fn bounds() -> Bounds {
+    Bounds { connection_count_max: 100, ..Bounds::default() }
+}
 
 fn secs_until_eof(net: &mut Net, id: tidegate_stack::ConnId) -> u64 {
     let start = net.now;
@@ -25,7 +19,7 @@ fn secs_until_eof(net: &mut Net, id: tidegate_stack::ConnId) -> u64 {
 
 #[test]
 fn a_connection_without_a_query_is_closed() {
-    let mut net = Net::new(BOUNDS);
+    let mut net = Net::new(bounds());
     let id = net.open();
     assert_eq!(secs_until_eof(&mut net, id), 10);
     assert_eq!(net.counters().idle_timeout_count, 1);
@@ -33,7 +27,7 @@ fn a_connection_without_a_query_is_closed() {
 
 #[test]
 fn a_query_prolongs_a_connections_life() {
-    let mut net = Net::new(BOUNDS);
+    let mut net = Net::new(bounds());
     let id = net.open();
     net.steps(8000, 1);
     net.send(id, &query(1, 0, 20));
@@ -43,7 +37,7 @@ fn a_query_prolongs_a_connections_life() {
 
 #[test]
 fn a_query_that_stays_cut_off_ends_the_connection_sooner() {
-    let mut net = Net::new(BOUNDS);
+    let mut net = Net::new(bounds());
     let id = net.open();
     net.send(id, &query(1, 0, 20)[..4]);
     assert_eq!(secs_until_eof(&mut net, id), 5);
@@ -51,7 +45,7 @@ fn a_query_that_stays_cut_off_ends_the_connection_sooner() {
 
 #[test]
 fn bytes_that_trickle_do_not_prolong_a_query() {
-    let mut net = Net::new(BOUNDS);
+    let mut net = Net::new(bounds());
     let id = net.open();
     net.send(id, &[1, 0]);
     let start = net.now;
@@ -64,7 +58,7 @@ fn bytes_that_trickle_do_not_prolong_a_query() {
 
 #[test]
 fn a_client_that_takes_nothing_is_reset_in_the_end() {
-    let mut net = Net::new(BOUNDS);
+    let mut net = Net::new(bounds());
     let id = net.open();
     net.hold(id, true);
     net.send(id, &query(1, 1, 1000));
@@ -78,7 +72,7 @@ fn a_client_that_takes_nothing_is_reset_in_the_end() {
 
 #[test]
 fn a_slow_client_that_takes_something_is_waited_for() {
-    let mut net = Net::new(BOUNDS);
+    let mut net = Net::new(bounds());
     let id = net.open();
     net.hold(id, true);
     net.send(id, &query(1, 1, 20));
@@ -93,7 +87,7 @@ fn a_slow_client_that_takes_something_is_waited_for() {
 
 #[test]
 fn connections_beyond_the_limit_are_refused() {
-    let mut net = Net::new(Bounds { connection_count_max: 2, ..BOUNDS });
+    let mut net = Net::new(Bounds { connection_count_max: 2, ..bounds() });
     let (first, _second, third) = (net.open(), net.open(), net.open());
     net.run_until("it is refused", |net| net.closed(third).is_some());
     assert_eq!(net.counters().refused_count, 1);
@@ -106,14 +100,14 @@ fn connections_beyond_the_limit_are_refused() {
 
 #[test]
 fn connections_from_one_address_have_a_limit_of_their_own() {
-    let mut net = Net::new(Bounds { connection_count_max_per_peer: 1, ..BOUNDS });
+    let mut net = Net::new(Bounds { connection_count_max_per_peer: 1, ..bounds() });
     let (_first, second) = (net.open(), net.open());
     net.run_until("it is refused", |net| net.closed(second).is_some());
 }
 
 #[test]
 fn the_last_query_allowed_is_answered_and_the_connection_ends() {
-    let mut net = Net::new(Bounds { query_count_max: 3, ..BOUNDS });
+    let mut net = Net::new(Bounds { query_count_max: 3, ..bounds() });
     let id = net.open();
     let queries: Vec<u8> = (0..5).flat_map(|number| query(number, 0, 30)).collect();
     net.send(id, &queries);
@@ -123,7 +117,7 @@ fn the_last_query_allowed_is_answered_and_the_connection_ends() {
 
 #[test]
 fn draining_answers_what_is_asked_and_closes_what_is_idle() {
-    let mut net = Net::new(BOUNDS);
+    let mut net = Net::new(bounds());
     let (idle, busy) = (net.open(), net.open());
     net.send(busy, &query(1, 1, 100));
     net.steps(2, 0);
@@ -137,9 +131,9 @@ fn draining_answers_what_is_asked_and_closes_what_is_idle() {
 
 #[test]
 fn a_successors_limits_hold_from_the_next_connection_on() {
-    let mut net = Net::new(BOUNDS);
+    let mut net = Net::new(bounds());
     let _first = net.open();
-    let shared = net.shared.successor(Bounds { connection_count_max: 1, ..BOUNDS });
+    let shared = net.shared.successor(Bounds { connection_count_max: 1, ..bounds() });
     net.server.service_mut().tcp.set_shared(shared);
     let second = net.open();
     net.run_until("it is refused", |net| net.closed(second).is_some());

@@ -73,6 +73,17 @@ fn a_kept_copy_is_served_without_its_primary() {
 }
 
 #[test]
+fn a_damaged_copy_is_fetched_again() {
+    let (bed, dir) = (testbed(), scratch());
+    std::fs::write(kept(&dir), b"tidegate-zone 1\nand half of a message").unwrap();
+    let peer = Peer::primary(&bed, Kind::Knot, false, &zone_text(1, 20, TIMERS));
+    wait_for("the peer serves", || peer.serial() == Some(1));
+    let ours = Ours::start(&bed, "", as_secondary(Kind::Knot.address(), None, kept(&dir)));
+    wait_for("a copy", || serves(&ours, 1));
+    assert_eq!(listing(&ours.zone().unwrap()), listing(&zone(1, 20)));
+}
+
+#[test]
 fn a_copy_expires_and_comes_back() {
     let (bed, dir) = (testbed(), scratch());
     let text = zone_text(1, 20, "1 1 4");

@@ -2,8 +2,10 @@
 
 use crate::ours::Ours;
 use crate::peer::{KINDS, Kind, Peer};
-use crate::scene::{APEX, KEY, SECRET, allow, as_primary, axfr, kdig, key, listing, testbed, wait_for, zone};
-use std::net::SocketAddr;
+use crate::scene::{
+    APEX, KEY, PATIENCE, SECRET, allow, as_primary, axfr, kdig, key, listing, testbed, wait_for, zone,
+};
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use tidegate_testbed::Testbed;
 
@@ -162,5 +164,31 @@ fn bind_copies_and_follows() {
 fn all_copy_and_follow_with_a_key() {
     for kind in KINDS {
         copies_and_follows(kind, true);
+    }
+}
+
+#[test]
+fn who_copies_is_told_for_how_long_whatever_is_ready() {
+    let bed = testbed();
+    let _ours = serving(&bed, "", 10, Some("10.78.0.0"), None);
+    // RFC 7314 section 2: an OPT record with an empty EXPIRE option.
+    let mut query = b"\0\x07\0\0\0\x01\0\0\0\0\0\x01\x07example\x04test\0\0\x06\0\x01".to_vec();
+    let plain_opt = b"\0\0\x29\x04\xd0\0\0\0\0\0\0";
+    let asked = [&query[..], plain_opt].concat();
+    query.extend(b"\0\0\x29\x04\xd0\0\0\0\0\0\x04\0\x09\0\0");
+    let ask = |query: &[u8]| {
+        let socket = UdpSocket::bind("10.78.0.1:0")?;
+        socket.set_read_timeout(Some(PATIENCE))?;
+        socket.send_to(query, "10.78.0.2:53")?;
+        let mut answer = vec![0; 1232];
+        let len = socket.recv(&mut answer)?;
+        answer.truncate(len);
+        std::io::Result::Ok(answer)
+    };
+    let answers = bed.client().run(|| [ask(&asked), ask(&query), ask(&query)]).expect("a thread");
+    let [plain, first, again] = answers.map(|answer| answer.expect("an answer"));
+    assert!(!plain.ends_with(&86_400_u32.to_be_bytes()));
+    for answer in [first, again] {
+        assert!(answer.ends_with(&[&[0, 9, 0, 4], &86_400_u32.to_be_bytes()[..]].concat()), "{answer:?}");
     }
 }
