@@ -197,8 +197,7 @@ impl<S: Source> Responder<S> {
             for (at, datagram) in chunk.iter_mut().enumerate() {
                 let query_len = datagram.data().len();
                 let reply = self.reply(at, datagram, pool);
-                let glance = self.seats.get(at).and_then(|seat| seat.glance.as_ref());
-                datagram.reply = self.account.pass(now, datagram, query_len, glance, reply, pool);
+                datagram.reply = self.account.pass(now, datagram, query_len, reply, pool);
             }
         }
     }

@@ -357,6 +357,39 @@ fn beyond_the_rate_answers_are_cut_to_nothing_or_left_out_in_every_mode() {
 }
 
 #[test]
+fn one_name_has_one_limit_whatever_is_asked_of_it_and_whichever_worker() {
+    let limiter = RateLimiter::new(&limits(0), 1);
+    let mut sent_count = 0;
+    for mode in [Mode::InPlace, Mode::MemCopy] {
+        // A worker of its own, as its store has a seed of its own.
+        let mut net = Net::new(mode, KeyForm::Wire);
+        net.stack.service_mut().0.set_limiter(Some(limiter.clone()));
+        let asked = [("web.example", None), ("WEB.example", EDNS[1]), ("web.example", EDNS[0])];
+        let asked: Vec<_> =
+            (0..10).map(|id| query(id, asked[id as usize % 3].0, 1, asked[id as usize % 3].1)).collect();
+        sent_count += net.ask(&asked).len();
+    }
+    assert_eq!(sent_count, 8);
+}
+
+#[test]
+fn a_slip_is_never_longer_than_its_query_and_ends_where_it_says() {
+    let mut net = Net::new(Mode::InPlace, KeyForm::Wire);
+    let limits = RateLimits { per_second: [1; 5], ..limits(1) };
+    net.stack.service_mut().0.set_limiter(Some(RateLimiter::new(&limits, 1)));
+    // A question that is written out behind its pointer: `web` and what stands behind the type.
+    let mut pointed = query(7, "web.example", 1, None);
+    pointed.splice(16.., *b"\xc0\x16\x00\x01\x00\x01\x07example\x00");
+    assert_eq!(net.ask(&vec![pointed.clone(); 2]).len(), 1, "the second would be longer than its query");
+    // No question: what is refused has header and OPT only.
+    let mut without = query(8, "web.example", 1, EDNS[1]);
+    without[5] = 2;
+    let answers = net.ask(&vec![without; 2]);
+    assert_eq!(answers.len(), 2);
+    assert_eq!((answers[1].len(), answers[1][2] & 2), (12, 2), "a header with TC and nothing behind it");
+}
+
+#[test]
 fn random_names_of_one_zone_share_a_limit() {
     let mut net = Net::new(Mode::InPlace, KeyForm::Wire);
     let limits = limits(0);
