@@ -377,10 +377,11 @@ fn a_slip_is_never_longer_than_its_query_and_ends_where_it_says() {
     let mut net = Net::new(Mode::InPlace, KeyForm::Wire);
     let limits = RateLimits { per_second: [1; 5], ..limits(1) };
     net.stack.service_mut().0.set_limiter(Some(RateLimiter::new(&limits, 1)));
-    // A question that is written out behind its pointer: `web` and what stands behind the type.
-    let mut pointed = query(7, "web.example", 1, None);
-    pointed.splice(16.., *b"\xc0\x16\x00\x01\x00\x01\x07example\x00");
-    assert_eq!(net.ask(&vec![pointed.clone(); 2]).len(), 1, "the second would be longer than its query");
+    // A label that has another within, to which the name points back: it is longer where it is written out.
+    let mut pointed = vec![0, 7, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 20, 18];
+    pointed.extend([b'x'; 18]);
+    pointed.extend([0, 0xc0, 13, 0, 1, 0, 1]);
+    assert_eq!(net.ask(&vec![pointed; 2]).len(), 1, "the second would be longer than its query");
     // No question: what is refused has header and OPT only.
     let mut without = query(8, "web.example", 1, EDNS[1]);
     without[5] = 2;
