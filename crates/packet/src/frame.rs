@@ -268,12 +268,14 @@ impl Frame {
     }
 
     /// The scratch area, where the pipeline's metadata attributes live.
+    #[inline]
     pub fn scratch(&self) -> &[u8; SCRATCH_LEN] {
         // SAFETY: each chunk is longer than SCRATCH_LEN, and the data never reaches into it.
         unsafe { &*self.chunk().as_ptr().cast() }
     }
 
     /// The scratch area, to change.
+    #[inline]
     pub fn scratch_mut(&mut self) -> &mut [u8; SCRATCH_LEN] {
         // SAFETY: as in `scratch`; `&mut self` makes the borrow exclusive.
         unsafe { &mut *self.chunk().as_ptr().cast() }

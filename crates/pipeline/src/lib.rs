@@ -21,6 +21,7 @@ mod environment;
 mod gate;
 mod graph;
 mod hook;
+pub mod metadata;
 mod module;
 mod pace;
 mod patience;

@@ -1,0 +1,197 @@
+//! Layouts of random graphs, against frames that take every path.
+//!
+//! The checker knows nothing of components. A frame's scratch area holds tokens in place of values: each write puts a
+//! fresh one into the bytes of its place, and each read must find the one that the last write of its attribute on this
+//! path has put there. What a module does it does in the worst order: writes, then updates, then reads.
+use super::drawing::Drawing;
+use super::*;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+use tidegate_packet::SCRATCH_LEN;
+
+const MODULES_MAX: usize = 12;
+const NAMES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
+
+/// A declaration: module, and which of its attributes.
+type Declared = (usize, usize);
+
+/// A frame under way.
+#[derive(Clone)]
+struct Travel {
+    /// For each byte, the token in it and which of its bytes it is.
+    bytes: [(usize, usize); SCRATCH_LEN],
+    /// For each name, the token last written, wherever that was put.
+    last: [Option<usize>; NAMES.len()],
+}
+
+/// What frames met on all paths together.
+struct Journal<'a> {
+    drawing: &'a Drawing,
+    layout: &'a Layout,
+    /// For each token, the declaration that wrote it.
+    tokens: Vec<Declared>,
+    /// Writes whose token was wanted.
+    wanted: BTreeSet<Declared>,
+    /// Reads to which a value came.
+    met: BTreeSet<Declared>,
+    /// Reads to which none came.
+    missed: BTreeSet<Declared>,
+    /// Reads that found something else in the place.
+    spoilt: BTreeSet<Declared>,
+}
+
+impl<'a> Journal<'a> {
+    fn of(drawing: &'a Drawing, layout: &'a Layout) -> Self {
+        let (wanted, met, missed, spoilt) = Default::default();
+        let mut journal = Self { drawing, layout, tokens: vec![(0, 0)], wanted, met, missed, spoilt };
+        let entered = |module: &usize| !drawing.next.iter().flatten().any(|to| to == module);
+        for entry in (0..drawing.next.len()).filter(entered) {
+            journal.visit(entry, Travel { bytes: [(0, 0); SCRATCH_LEN], last: [None; NAMES.len()] });
+        }
+        journal
+    }
+
+    fn visit(&mut self, module: usize, mut frame: Travel) {
+        for access in [Access::Write, Access::Update, Access::Read] {
+            for (index, attribute) in self.drawing.attributes[module].iter().enumerate() {
+                if attribute.access != access {
+                    continue;
+                }
+                if access != Access::Write {
+                    self.read((module, index), attribute, &frame);
+                }
+                if access != Access::Read {
+                    self.write((module, index), attribute, &mut frame);
+                }
+            }
+        }
+        for next in &self.drawing.next[module] {
+            self.visit(*next, frame.clone());
+        }
+    }
+
+    fn read(&mut self, at: Declared, attribute: &Attribute, frame: &Travel) {
+        let Some(token) = frame.last[number(attribute)] else {
+            self.missed.insert(at);
+            return;
+        };
+        self.met.insert(at);
+        self.wanted.insert(self.tokens[token]);
+        let found = match self.layout.places(at.0)[at.1] {
+            Place::At(offset) => {
+                let bytes = &frame.bytes[usize::from(offset)..][..usize::from(attribute.size)];
+                bytes.iter().enumerate().all(|(index, byte)| *byte == (token, index))
+            }
+            Place::NoRoom => true,
+            Place::Unwritten | Place::Unread => false,
+        };
+        if !found {
+            self.spoilt.insert(at);
+        }
+    }
+
+    fn write(&mut self, at: Declared, attribute: &Attribute, frame: &mut Travel) {
+        let token = self.tokens.len();
+        self.tokens.push(at);
+        frame.last[number(attribute)] = Some(token);
+        if let Place::At(offset) = self.layout.places(at.0)[at.1] {
+            let bytes = &mut frame.bytes[usize::from(offset)..][..usize::from(attribute.size)];
+            bytes.iter_mut().enumerate().for_each(|(index, byte)| *byte = (token, index));
+        }
+    }
+
+    /// Whether `at` needs a place, going by what frames met.
+    fn needs(&self, at: Declared) -> bool {
+        self.met.contains(&at) || self.wanted.contains(&at)
+    }
+
+    fn faults_of(&self, attribute: &str, module: usize) -> Vec<&'static str> {
+        let name = format!("m{module}");
+        let own = |fault: &Fault| match fault {
+            Fault::Unwritten { module, attribute: of } if (module, of.as_str()) == (&name, attribute) => {
+                Some("unwritten")
+            }
+            Fault::PartlyWritten { module, attribute: of, .. }
+                if (module, of.as_str()) == (&name, attribute) =>
+            {
+                Some("partly")
+            }
+            _ => None,
+        };
+        self.layout.faults().iter().filter_map(own).collect()
+    }
+}
+
+fn number(attribute: &Attribute) -> usize {
+    NAMES.iter().position(|name| *name == attribute.name).unwrap()
+}
+
+/// Random modules, edges and uses: at most one use of a name in a module, one size for a name. Modules are numbered
+/// without regard to who comes first.
+fn any_drawing() -> impl Strategy<Value = Drawing> {
+    let size = prop_oneof![3 => 1..=8_u8, 1 => 9..=32_u8];
+    let access = prop_oneof![2 => Just(Access::Read), 2 => Just(Access::Write), 1 => Just(Access::Update)];
+    let uses = prop::collection::btree_map((0..MODULES_MAX, 0..NAMES.len()), access, 0..30);
+    let edges = prop::collection::btree_set((0..MODULES_MAX, 0..MODULES_MAX), 0..24);
+    let numbers = Just((0..MODULES_MAX).collect::<Vec<usize>>()).prop_shuffle();
+    let sizes = prop::collection::vec(size, NAMES.len());
+    (2..=MODULES_MAX, edges, uses, sizes, numbers).prop_map(|(count, edges, uses, sizes, numbers)| {
+        let numbers: Vec<usize> = numbers.into_iter().filter(|number| *number < count).collect();
+        let kept = edges.into_iter().filter(|(from, to)| from < to && *to < count);
+        let edges: Vec<(usize, usize)> = kept.map(|(from, to)| (numbers[from], numbers[to])).collect();
+        let mut drawing = Drawing::new(count, &edges);
+        for ((module, name), access) in uses.into_iter().filter(|((module, _), _)| *module < count) {
+            let attribute = Attribute { name: NAMES[name].into(), size: sizes[name], access };
+            drawing.attributes[module].push(attribute);
+        }
+        drawing
+    })
+}
+
+/// Whether components could not but find room: all of them together, each with a gap, fit.
+fn is_roomy(layout: &Layout) -> bool {
+    let padded = layout.components().iter().map(|it| usize::from(it.size).next_multiple_of(8));
+    padded.sum::<usize>() <= SCRATCH_LEN
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+    #[test]
+    fn every_read_finds_the_last_write_on_its_path(drawing in any_drawing()) {
+        let layout = drawing.lay_out();
+        let journal = Journal::of(&drawing, &layout);
+        prop_assert_eq!(&journal.spoilt, &BTreeSet::new());
+        for (module, attributes) in drawing.attributes.iter().enumerate() {
+            for (index, attribute) in attributes.iter().enumerate() {
+                let at = (module, index);
+                let place = layout.places(module)[index];
+                let has_place = matches!(place, Place::At(_) | Place::NoRoom);
+                prop_assert_eq!(has_place, journal.needs(at), "{:?} has {:?}", at, place);
+                prop_assert!(place != Place::NoRoom || !is_roomy(&layout));
+                let told = match (attribute.access, journal.met.contains(&at), journal.missed.contains(&at)) {
+                    (Access::Write, _, _) | (_, true, false) => vec![],
+                    (_, false, _) => vec!["unwritten"],
+                    (_, true, true) => vec!["partly"],
+                };
+                prop_assert_eq!(journal.faults_of(&attribute.name, module), told);
+            }
+        }
+    }
+}
+
+/// The checker itself: each way to spoil a value is found.
+#[test]
+fn a_layout_of_overlapping_bytes_is_found_out() {
+    let drawing = Drawing::row(3).byte("a", 0, &[2]).byte("b", 1, &[2]);
+    let spoilt = |places: [&[Place]; 3]| {
+        let places = places.map(<[Place]>::to_vec).to_vec();
+        let layout = Layout { places, ..Layout::default() };
+        Journal::of(&drawing, &layout).spoilt.into_iter().collect::<Vec<_>>()
+    };
+    let [zero, one] = [Place::At(0), Place::At(1)];
+    assert_eq!(spoilt([&[zero], &[one], &[zero, one]]), []);
+    assert_eq!(spoilt([&[zero], &[zero], &[zero, zero]]), [(2, 0)], "b over a");
+    assert_eq!(spoilt([&[zero], &[one], &[one, one]]), [(2, 0)], "a sought where b is");
+    assert_eq!(spoilt([&[Place::Unread], &[one], &[zero, one]]), [(2, 0)], "a not written");
+}
