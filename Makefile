@@ -8,7 +8,7 @@ GARBAGE ?= 100000000
 RUN_AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E env "PATH=$$PATH")
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test fuzz-dns bench-web bench-dns bench-memory bench-flood bench-idle bench-bodies bench-stream check deny deps
+.PHONY: help serve test fuzz-dns bench-web bench-dns bench-memory bench-flood bench-idle bench-bodies bench-stream bench-pipeline check deny deps
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,7 +38,8 @@ bench-flood: ## A SYN flood beside a normal client
 bench-idle: ## A hundred thousand silent connections
 bench-bodies: ## Ten thousand files and one of 2 GiB, each checked by its SHA-256, also under loss
 bench-stream: ## One bulk stream over a wire that loses, beside the kernel's own TCP
-bench-dns bench-memory bench-flood bench-idle bench-bodies bench-stream:
+bench-pipeline: ## What the pipeline's modules cost, without a kernel
+bench-dns bench-memory bench-flood bench-idle bench-bodies bench-stream bench-pipeline:
 	@scripts/deps bench
 	@$(CARGO) build --quiet --release --locked --package tidegate-cli --package tidegate-bench
 	@$(RUN_AS_ROOT) target/release/tidegate-bench $(@:bench-%=%) $(BENCH)

@@ -17,6 +17,7 @@ mod in_memory;
 mod load;
 mod machine;
 mod memory;
+mod pipeline;
 mod plot;
 mod results;
 mod served;
@@ -57,6 +58,8 @@ enum Bench {
     Memory(memory::Args),
     /// The same for the name server: what an answer costs
     DnsMemory(dns_memory::Args),
+    /// What the pipeline's modules cost, without a kernel
+    Pipeline(pipeline::Args),
     /// One bulk stream over a wire that loses: our TCP and the kernel's
     Stream(stream::Args),
 }
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
         Bench::Flood(args) => flood::run(&args),
         Bench::Idle(args) => idle::run(&args),
         Bench::Memory(args) => memory::run(&args),
+        Bench::Pipeline(args) => pipeline::run(&args),
         Bench::Stream(args) => stream::run(&args),
         Bench::DnsMemory(args) => dns_memory::run(&args),
     };

@@ -76,7 +76,7 @@ impl Context<'_> {
     /// Sends `frame` out of `gate`. An output gate that leads nowhere drops it, counted.
     #[inline]
     pub fn emit(&mut self, gate: usize, frame: Frame) {
-        let Some(Link { to: Some(queue), traffic, hooks }) = self.links.get_mut(gate) else {
+        let Some(Link { to: Some(queue), traffic, hooks, .. }) = self.links.get_mut(gate) else {
             return self.drop(frame, DropReason::Policy);
         };
         traffic.count(1);
@@ -95,7 +95,19 @@ impl Context<'_> {
         if batch.is_empty() {
             return;
         }
-        let Some(Link { to: Some(queue), traffic, hooks }) = self.links.get_mut(gate) else {
+        if let Some(Link { to: Some(queue), is_plain: true, traffic, .. }) = self.links.get_mut(gate) {
+            traffic.count(batch.len());
+            let queue = &mut self.core.queues[*queue];
+            queue.push_batch(batch);
+            self.core.agenda.add(queue.step);
+        } else {
+            self.emit_watched(gate, batch);
+        }
+    }
+
+    #[inline(never)]
+    fn emit_watched(&mut self, gate: usize, batch: &mut Batch) {
+        let Some(Link { to: Some(queue), traffic, hooks, .. }) = self.links.get_mut(gate) else {
             return self.drop_batch(batch, DropReason::Policy);
         };
         traffic.count(batch.len());
@@ -116,6 +128,7 @@ impl Context<'_> {
     }
 
     /// Gives all frames of a batch back to the pool and counts why.
+    #[inline(never)]
     pub fn drop_batch(&mut self, batch: &mut Batch, reason: DropReason) {
         self.drops.count_many(reason, batch.len() as u64);
         self.core.pool.free_batch(batch);

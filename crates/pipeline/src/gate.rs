@@ -41,8 +41,17 @@ pub(crate) type Hooks = Vec<Box<dyn GateHook>>;
 pub(crate) struct Link {
     /// The queue it leads to.
     pub(crate) to: Option<usize>,
+    /// It leads to a queue, nobody looks at what passes, and nobody asks how much more may.
+    pub(crate) is_plain: bool,
     pub(crate) traffic: GateTraffic,
     pub(crate) hooks: Hooks,
+}
+
+impl Link {
+    /// To be called when its end or its hooks have changed.
+    pub(crate) fn note(&mut self, asks_room: bool) {
+        self.is_plain = self.to.is_some() && self.hooks.is_empty() && !asks_room;
+    }
 }
 
 /// An input gate.
@@ -82,8 +91,14 @@ impl Queue {
     #[inline]
     pub(crate) fn push_batch(&mut self, batch: &mut Batch) {
         if self.batch.is_empty() {
-            return std::mem::swap(&mut self.batch, batch);
+            std::mem::swap(&mut self.batch, batch);
+        } else {
+            self.join(batch);
         }
+    }
+
+    #[inline(never)]
+    fn join(&mut self, batch: &mut Batch) {
         if self.more.is_empty() {
             self.batch.append(batch);
         }

@@ -186,6 +186,7 @@ impl Worker {
         self.core.bulk_lens = vec![0; queue_count];
         (self.steps, self.core.queues) = (program.steps, program.queues);
         (self.tasks, self.asks_room) = (program.tasks, program.asks_room);
+        self.note_links();
         self.measure_bulk();
         let mut left: Vec<Box<dyn Module>> = old.steps.into_iter().map(|step| step.module).collect();
         left.iter_mut().for_each(|module| module.retire(&mut self.core.pool));
@@ -235,7 +236,11 @@ impl Worker {
             self.measure_rooms();
         }
         for at in 0..self.tasks.len() {
-            work += self.run_task(at).packet_count;
+            let done = match self.config.stopwatch {
+                None => self.run_task(at, &Untimed),
+                Some(clock) => self.run_task(at, &clock),
+            };
+            work += done.packet_count;
         }
         for port in &mut self.core.ports {
             port.flush(&mut self.core.pool);
@@ -245,20 +250,20 @@ impl Worker {
 
     /// One turn of a task.
     #[inline]
-    fn run_task(&mut self, at: usize) -> Work {
+    fn run_task(&mut self, at: usize, stopwatch: &impl Stopwatch) -> Work {
         let Task { step, number } = self.tasks[at];
-        let work = self.call(step, |module, ctx| module.run(ctx, number));
-        self.drain();
+        let work = self.call(step, stopwatch, |module, ctx, _| module.run(ctx, number));
+        self.drain(stopwatch);
         work
     }
 
     /// Brings every frame that waits at an input gate as far as it goes.
     #[inline]
-    fn drain(&mut self) {
+    fn drain(&mut self, stopwatch: &impl Stopwatch) {
         while let Some(step) = self.core.agenda.take_first() {
             for queue in self.steps[step].queues.clone() {
                 while self.core.queues[queue].take(&mut self.batch) {
-                    self.process(queue, step);
+                    self.process(queue, step, stopwatch);
                 }
             }
         }
@@ -266,14 +271,14 @@ impl Worker {
 
     /// Has a step take what is in `batch`, from one of its input gates.
     #[inline]
-    fn process(&mut self, queue: usize, step: usize) {
+    fn process(&mut self, queue: usize, step: usize, stopwatch: &impl Stopwatch) {
         let Queue { traffic, hooks, gate, .. } = &mut self.core.queues[queue];
         traffic.count(self.batch.len());
         if !hooks.is_empty() {
             show(hooks, self.core.now, self.batch.as_slice());
         }
         let gate = *gate;
-        self.call_with_batch(step, |module, ctx, batch| {
+        self.call(step, stopwatch, |module, ctx, batch| {
             module.process(ctx, gate, batch);
             if !batch.is_empty() {
                 ctx.drop_batch(batch, DropReason::Policy);
@@ -307,13 +312,23 @@ impl Worker {
 
     /// Adds a hook at a gate. False if no such gate is connected.
     pub fn add_hook(&mut self, module: &str, gate: GateSide, hook: Box<dyn GateHook>) -> bool {
-        self.hooks_mut(module, gate).map(|hooks| hooks.push(hook)).is_some()
+        let Some(hooks) = self.hooks_mut(module, gate) else { return false };
+        hooks.push(hook);
+        self.note_links();
+        true
     }
 
     /// Takes the hooks of that kind away from a gate.
     pub fn remove_hooks(&mut self, module: &str, gate: GateSide, class: &str) -> Vec<Box<dyn GateHook>> {
-        let hooks = self.hooks_mut(module, gate);
-        hooks.map_or_else(Vec::new, |hooks| hooks.extract_if(.., |hook| hook.class() == class).collect())
+        let Some(hooks) = self.hooks_mut(module, gate) else { return Vec::new() };
+        let removed = hooks.extract_if(.., |hook| hook.class() == class).collect();
+        self.note_links();
+        removed
+    }
+
+    fn note_links(&mut self) {
+        let links = self.steps.iter_mut().flat_map(|step| &mut step.links);
+        links.for_each(|link| link.note(self.asks_room));
     }
 
     fn hooks_mut(&mut self, module: &str, gate: GateSide) -> Option<&mut Hooks> {
@@ -367,7 +382,7 @@ impl Worker {
         for step in (0..self.steps.len()).rev() {
             let links = self.steps[step].links.iter().filter_map(|link| link.to);
             let downstream = links.map(|queue| self.core.rooms[queue]).min().unwrap_or(usize::MAX);
-            let room = self.call(step, |module, ctx| module.room(ctx, downstream));
+            let room = self.call(step, &Untimed, |module, ctx, _| module.room(ctx, downstream));
             let queues = self.steps[step].queues.clone();
             self.core.rooms[queues].fill(room);
         }
@@ -376,30 +391,45 @@ impl Worker {
     /// Asks every module which frames with a tail it takes.
     fn measure_bulk(&mut self) {
         for step in 0..self.steps.len() {
-            let len_max = self.call(step, |module, ctx| module.bulk_len_max(ctx));
+            let len_max = self.call(step, &Untimed, |module, ctx, _| module.bulk_len_max(ctx));
             let queues = self.steps[step].queues.clone();
             self.core.bulk_lens[queues].fill(len_max);
         }
     }
 
     #[inline]
-    fn call<R>(&mut self, step: usize, f: impl FnOnce(&mut dyn Module, &mut Context<'_>) -> R) -> R {
-        self.call_with_batch(step, |module, ctx, _| f(module, ctx))
-    }
-
-    #[inline]
-    fn call_with_batch<R>(
+    fn call<R>(
         &mut self,
         step: usize,
+        stopwatch: &impl Stopwatch,
         f: impl FnOnce(&mut dyn Module, &mut Context<'_>, &mut Batch) -> R,
     ) -> R {
-        let began = self.config.stopwatch.map(|clock| clock());
         let Step { module, links, drops, busy, .. } = &mut self.steps[step];
         let mut ctx = Context { core: &mut self.core, links, drops };
-        let result = f(module.as_mut(), &mut ctx, &mut self.batch);
-        if let (Some(began), Some(clock)) = (began, self.config.stopwatch) {
-            *busy = *busy + clock().since(began);
-        }
+        stopwatch.time(busy, || f(module.as_mut(), &mut ctx, &mut self.batch))
+    }
+}
+
+/// Takes the time of each module, or does not.
+trait Stopwatch {
+    fn time<R>(&self, total: &mut Duration, f: impl FnOnce() -> R) -> R;
+}
+
+struct Untimed;
+
+impl Stopwatch for Untimed {
+    #[inline]
+    fn time<R>(&self, _: &mut Duration, f: impl FnOnce() -> R) -> R {
+        f()
+    }
+}
+
+impl Stopwatch for fn() -> Instant {
+    #[inline]
+    fn time<R>(&self, total: &mut Duration, f: impl FnOnce() -> R) -> R {
+        let began = self();
+        let result = f();
+        *total = *total + self().since(began);
         result
     }
 }

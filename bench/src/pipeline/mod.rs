@@ -1,0 +1,150 @@
+//! `make bench-pipeline`: what the pipeline's modules cost, without a kernel: packets a second of one worker's
+//! processor.
+//!
+//! ```text
+//!   lines.rs   what is measured: a graph a line, and what BESS does on this kind of machine
+//!   mod.rs     each line for a while, in turns; medians; the table
+//! ```
+//! Frames of 60 bytes in batches of 32. The worker's time is its thread's processor time, so that others who ran meanwhile
+//! cost nothing; a noisy neighbour still makes caches colder.
+
+mod lines;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use serde::Serialize;
+use tidegate_packet::Pool;
+use tidegate_pipeline::{Worker, WorkerConfig, control};
+use tidegate_sys::mem::Mapping;
+use tidegate_sys::{clock, cpu};
+
+use self::lines::{LINES, Line, Parts};
+use crate::machine::Machine;
+use crate::results::or_dash;
+use crate::statistics::median;
+
+/// Options of the bench.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Only lines whose name has this in it
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    only: String,
+    /// Turns of which the median is quoted
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=99))]
+    runs: u32,
+    /// Milliseconds a line and turn
+    #[arg(long, value_name = "MS", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    run_ms: u64,
+    /// Frames taken from a port or emitted by a source at a time, at most
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..=32))]
+    batch: u64,
+    /// Where pipeline.json and pipeline.md go (default: nowhere)
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+/// Bytes of a chunk, and how many: a worker's usual pool.
+const CHUNK_LEN: usize = 2048;
+const CHUNK_COUNT: usize = 8192;
+/// Rounds between two looks at the clock.
+const ROUNDS_PER_LOOK: usize = 64;
+
+/// One line's figures, in millions of packets a second of processor time.
+#[derive(Clone, Debug, Serialize)]
+struct Row {
+    name: &'static str,
+    median: f64,
+    best: f64,
+    /// BESS on this kind of machine.
+    reference: Option<f64>,
+}
+
+/// Runs the bench, and prints its table.
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let wanted: Vec<&Line> = LINES.iter().filter(|line| line.name.contains(&args.only)).collect();
+    let mut rates = vec![Vec::new(); wanted.len()];
+    for _ in 0..args.runs {
+        for (line, rates) in wanted.iter().zip(&mut rates) {
+            rates.push(measure(line, args).with_context(|| line.name)?);
+        }
+    }
+    let rows: Vec<Row> = wanted
+        .iter()
+        .zip(rates)
+        .map(|(line, rates)| Row {
+            name: line.name,
+            best: rates.iter().copied().fold(0.0, f64::max),
+            median: median(rates),
+            reference: line.reference,
+        })
+        .collect();
+    let table = table(&rows, args);
+    writeln!(io::stdout().lock(), "{table}")?;
+    write(args, &rows, &table)
+}
+
+fn table(rows: &[Row], args: &Args) -> String {
+    let mut text = String::from(
+        "| pipeline | M packets/s, median | best | BESS | median / BESS |\n|---|---:|---:|---:|---:|\n",
+    );
+    for row in rows {
+        let ratio = row.reference.map(|reference| row.median / reference);
+        text += &format!(
+            "| {} | {:.1} | {:.1} | {} | {} |\n",
+            row.name,
+            row.median,
+            row.best,
+            or_dash(row.reference, 0),
+            or_dash(ratio, 2)
+        );
+    }
+    text + &format!(
+        "\nMedians of {} turns of {} ms, batches of {}, frames of 60 bytes unless said, one worker, processor time.\n{}\n",
+        args.runs,
+        args.run_ms,
+        args.batch,
+        Machine::describe(&[]).line()
+    )
+}
+
+fn write(args: &Args, rows: &[Row], table: &str) -> anyhow::Result<()> {
+    let Some(out) = &args.out else { return Ok(()) };
+    std::fs::create_dir_all(out).with_context(|| format!("create {}", out.display()))?;
+    let put = |name: &str, text: String| {
+        std::fs::write(out.join(name), text).with_context(|| format!("write {name} in {}", out.display()))
+    };
+    put("pipeline.json", serde_json::to_string_pretty(rows)? + "\n")?;
+    put("pipeline.md", table.to_owned())
+}
+
+/// Millions of packets a second of this thread's time through a fresh worker.
+fn measure(line: &Line, args: &Args) -> anyhow::Result<f64> {
+    let memory = Mapping::anonymous(CHUNK_COUNT * CHUNK_LEN)?;
+    let mut pool = Pool::new(Box::new(memory), CHUNK_LEN)?;
+    let Parts { graph, ports } = (line.build)(&mut pool, args.batch as usize)?;
+    let config = WorkerConfig { batch_len: args.batch as usize, ..WorkerConfig::default() };
+    let (_control, commands) = control(|| {});
+    let mut worker = Worker::new(config, pool, ports, graph, commands);
+    drive(&mut worker, Duration::from_millis(args.run_ms / 4 + 1));
+    let (packets, spent) = drive(&mut worker, Duration::from_millis(args.run_ms));
+    Ok(packets as f64 / spent.as_secs_f64() / 1e6)
+}
+
+/// Runs rounds for a while of this thread's time: how many packets they worked on, and the time.
+fn drive(worker: &mut Worker, span: Duration) -> (u64, Duration) {
+    let start = cpu::thread_time();
+    let mut packets = 0;
+    loop {
+        let now = clock::now();
+        for _ in 0..ROUNDS_PER_LOOK {
+            packets += worker.round(now) as u64;
+        }
+        let spent = cpu::thread_time().saturating_sub(start);
+        if spent >= span {
+            return (packets, spent);
+        }
+    }
+}
