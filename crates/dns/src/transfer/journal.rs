@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// Steps that are kept of a zone.
 const DELTA_COUNT_MAX: usize = 64;
-/// The longest steps that are condensed: whoever asks for them has a worker wait, for a millisecond here.
+/// The longest steps that are condensed: a worker's other clients wait meanwhile.
 const CONDENSE_LEN_MAX: usize = 256 << 10;
 
 /// One step: what has to be removed from a version, and what added, to make the next one of it.
