@@ -18,6 +18,9 @@ use tidegate_packet::SCRATCH_LEN;
 type Mask = u128;
 const _: () = assert!(Mask::BITS as usize == SCRATCH_LEN);
 
+/// Bytes of a cache line: keeping something where it was may not cost another one.
+const LINE_LEN: usize = 64;
+
 /// How often to colour anew. Most graphs need one round; few gain after a dozen.
 const ROUNDS_MAX: usize = 16;
 
@@ -38,11 +41,27 @@ pub(super) fn alive_lens(scopes: &[Scope<'_>], module_count: usize) -> Vec<usize
     lens
 }
 
-/// Colours `scopes`, given the bytes that are alive in each module.
-pub(super) fn colour(scopes: &[Scope<'_>], alive_lens: &[usize]) -> Colouring {
-    let floor = alive_lens.iter().copied().max().unwrap_or(0).min(SCRATCH_LEN);
+/// Colours `scopes`, given the bytes that are alive in each module and where each component was before, if it was.
+pub(super) fn colour(scopes: &[Scope<'_>], alive_lens: &[usize], old_offsets: &[Option<u8>]) -> Colouring {
+    let fresh = colour_afresh(scopes, alive_lens);
+    if old_offsets.iter().all(Option::is_none) {
+        return fresh;
+    }
     let mut order = upstream_first(scopes);
-    let mut last = colour_in(&order, scopes, alive_lens.len());
+    order.sort_by_key(|it| old_offsets[*it].is_none());
+    let kept = colour_in(&order, scopes, alive_lens.len(), old_offsets);
+    let cost = |colouring: &Colouring| {
+        let (homeless_len, used_len) = colouring.cost(scopes);
+        (homeless_len, used_len.div_ceil(LINE_LEN))
+    };
+    if cost(&kept) <= cost(&fresh) { kept } else { fresh }
+}
+
+fn colour_afresh(scopes: &[Scope<'_>], alive_lens: &[usize]) -> Colouring {
+    let floor = alive_lens.iter().copied().max().unwrap_or(0).min(SCRATCH_LEN);
+    let colour_in = |order: &[usize]| colour_in(order, scopes, alive_lens.len(), &[]);
+    let mut order = upstream_first(scopes);
+    let mut last = colour_in(&order);
     let mut best = last.clone();
     for round in 1..ROUNDS_MAX {
         if best.used_len <= floor && best.offsets.iter().all(Option::is_some) {
@@ -52,7 +71,7 @@ pub(super) fn colour(scopes: &[Scope<'_>], alive_lens: &[usize]) -> Colouring {
             1 => order = crowded_first(scopes, alive_lens),
             _ => bring_forward(&mut order, scopes, &last),
         }
-        last = colour_in(&order, scopes, alive_lens.len());
+        last = colour_in(&order);
         if last.cost(scopes) < best.cost(scopes) {
             best = last.clone();
         }
@@ -87,13 +106,20 @@ fn bring_forward(order: &mut [usize], scopes: &[Scope<'_>], colouring: &Colourin
     order.sort_by_key(|it| end(*it).is_some_and(|end| end < colouring.used_len));
 }
 
-fn colour_in(order: &[usize], scopes: &[Scope<'_>], module_count: usize) -> Colouring {
+/// Gives each component in turn its old offset if that is free, or else the lowest that is.
+fn colour_in(
+    order: &[usize],
+    scopes: &[Scope<'_>],
+    module_count: usize,
+    old_offsets: &[Option<u8>],
+) -> Colouring {
     let mut taken: Vec<Mask> = vec![0; module_count];
     let mut colouring = Colouring { offsets: vec![None; scopes.len()], used_len: 0 };
     for &it in order {
         let Scope { size, members, .. } = &scopes[it];
         let all = members.iter().fold(0, |all, module| all | taken[*module]);
-        let Some(offset) = first_gap(all, *size) else { continue };
+        let old = old_offsets.get(it).copied().flatten().filter(|old| all & bytes(*old, *size) == 0);
+        let Some(offset) = old.or_else(|| first_gap(all, *size)) else { continue };
         members.iter().for_each(|module| taken[*module] |= bytes(offset, *size));
         colouring.offsets[it] = Some(offset);
         colouring.used_len = colouring.used_len.max(usize::from(offset + size));

@@ -11,7 +11,7 @@ fn scope(size: u8, members: &[usize]) -> Scope<'static> {
 }
 
 fn coloured(scopes: &[Scope<'_>], module_count: usize) -> Colouring {
-    colour(scopes, &alive_lens(scopes, module_count))
+    colour(scopes, &alive_lens(scopes, module_count), &vec![None; scopes.len()])
 }
 
 /// Whether no two components with a common member have a common byte, and all are aligned.
@@ -89,12 +89,12 @@ fn a_full_area_leaves_the_small_out_last() {
 fn a_poor_order_is_mended() {
     // A path of four components, a-b-c-d by shared modules: two colours do, but taken from both ends it takes three.
     let scopes = [scope(4, &[0]), scope(4, &[0, 1]), scope(4, &[1, 2]), scope(4, &[2])];
-    let ends_first = colour_in(&[0, 3, 1, 2], &scopes, 3);
+    let ends_first = colour_in(&[0, 3, 1, 2], &scopes, 3, &[]);
     assert_eq!(ends_first.used_len, 12);
     let mut order = vec![0, 3, 1, 2];
     bring_forward(&mut order, &scopes, &ends_first);
     assert_eq!(order, [2, 0, 3, 1]);
-    assert_eq!(colour_in(&order, &scopes, 3).used_len, 8);
+    assert_eq!(colour_in(&order, &scopes, 3, &[]).used_len, 8);
     assert_eq!(coloured(&scopes, 3).used_len, 8);
 }
 

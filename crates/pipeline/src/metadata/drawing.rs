@@ -36,6 +36,10 @@ impl Drawing {
     }
 
     pub(super) fn lay_out(&self) -> Layout {
+        self.lay_out_after(&Layout::default())
+    }
+
+    pub(super) fn lay_out_after(&self, before: &Layout) -> Layout {
         let modules: Vec<ModuleView<'_>> = (0..self.names.len())
             .map(|module| ModuleView {
                 name: &self.names[module],
@@ -43,7 +47,7 @@ impl Drawing {
                 next: &self.next[module],
             })
             .collect();
-        lay_out(&Scene { modules: &modules })
+        lay_out_after(&Scene { modules: &modules }, before)
     }
 }
 

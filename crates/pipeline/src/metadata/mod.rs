@@ -5,10 +5,11 @@
 //!     -> scope::Scopes   which modules must agree on an offset: scope components
 //!     -> colour::colour  which components may share bytes: those that no module has both of
 //!     -> Layout          a Place for each attribute of each module; what is wrong, in Faults
+//!     -> Relocation      for a module that keeps frames: what to move in them at a change
 //! ```
 //!
 //! The method is that of Han 2019, chapter 5.3; `docs/specs/metadata.md` says where we part from it. It sees no frame
-//! and no worker: whoever changes the graph calls [`lay_out`] and gives each module its places.
+//! and no worker: whoever changes the graph calls [`lay_out_after`] and gives each module its places.
 //!
 //! Invariant: whatever the scene, no two attributes whose values are wanted at the same time have a byte in common.
 
@@ -16,13 +17,16 @@ mod access;
 mod attribute;
 mod colour;
 mod fault;
+mod relocation;
 mod scope;
 
 pub use access::{Slot, Span};
 pub use attribute::{ATTRIBUTE_LEN_MAX, Access, Attribute, Place};
 pub use fault::Fault;
+pub use relocation::Relocation;
 
-use scope::{Home, Scopes};
+use relocation::Places;
+use scope::{Home, Scope, Scopes};
 
 /// One module, as far as attributes go.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +66,8 @@ pub struct Component {
 pub struct Layout {
     places: Vec<Vec<Place>>,
     components: Vec<Component>,
+    /// Of the modules.
+    names: Vec<String>,
     used_len: usize,
     alive_len_max: usize,
     faults: Vec<Fault>,
@@ -70,11 +76,23 @@ pub struct Layout {
 /// Finds a place for each attribute of each module.
 ///
 /// Takes any scene, one with loops too; what is wrong with it the layout says in its [`faults`](Layout::faults).
-/// Time goes with attributes times edges.
+/// Time goes with attributes times the edges on which they are alive.
 pub fn lay_out(scene: &Scene<'_>) -> Layout {
+    lay_out_after(scene, &Layout::default())
+}
+
+/// As [`lay_out`], and leaves what it can where `before` had it. What moves all the same, the frames that modules keep
+/// are told by [`Layout::relocations`].
+pub fn lay_out_after(scene: &Scene<'_>, before: &Layout) -> Layout {
     let Scopes { list, homes, mut faults } = Scopes::of(scene);
     let alive_lens = colour::alive_lens(&list, scene.modules.len());
-    let colouring = colour::colour(&list, &alive_lens);
+    let old = Places::of(before);
+    let old_offset = |scope: &Scope<'_>| {
+        let name = |module: &usize| scene.modules[*module].name;
+        scope.members.iter().find_map(|module| old.find(name(module), scope.attribute, scope.size))
+    };
+    let old_offsets: Vec<Option<u8>> = list.iter().map(old_offset).collect();
+    let colouring = colour::colour(&list, &alive_lens, &old_offsets);
     let place = |home: &Home| match *home {
         Home::Scope(component) => colouring.offsets[component].map_or(Place::NoRoom, Place::At),
         Home::Nowhere(place) => place,
@@ -89,7 +107,8 @@ pub fn lay_out(scene: &Scene<'_>) -> Layout {
     let components: Vec<Component> = components.collect();
     faults.extend(components.iter().filter_map(|it| no_room(scene, it, &alive_lens)));
     let alive_len_max = alive_lens.into_iter().max().unwrap_or(0);
-    Layout { places, components, used_len: colouring.used_len, alive_len_max, faults }
+    let names = scene.modules.iter().map(|module| module.name.to_string()).collect();
+    Layout { places, components, names, used_len: colouring.used_len, alive_len_max, faults }
 }
 
 fn no_room(scene: &Scene<'_>, component: &Component, alive_lens: &[usize]) -> Option<Fault> {

@@ -3,10 +3,12 @@
 //! The checker knows nothing of components. A frame's scratch area holds tokens in place of values: each write puts a
 //! fresh one into the bytes of its place, and each read must find the one that the last write of its attribute on this
 //! path has put there. What a module does it does in the worst order: writes, then updates, then reads.
+//!
+//! The same where the graph changes under a frame: one that a module keeps must find its values in the new layout.
 use super::drawing::Drawing;
 use super::*;
 use proptest::prelude::*;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use tidegate_packet::SCRATCH_LEN;
 
 const MODULES_MAX: usize = 12;
@@ -38,17 +40,29 @@ struct Journal<'a> {
     missed: BTreeSet<Declared>,
     /// Reads that found something else in the place.
     spoilt: BTreeSet<Declared>,
+    /// Frames as they left a module, if they are to be kept.
+    left: Option<Vec<(usize, Travel)>>,
 }
 
 impl<'a> Journal<'a> {
     fn of(drawing: &'a Drawing, layout: &'a Layout) -> Self {
+        let mut journal = Self::blank(drawing, layout);
+        journal.start();
+        journal
+    }
+
+    fn blank(drawing: &'a Drawing, layout: &'a Layout) -> Self {
         let (wanted, met, missed, spoilt) = Default::default();
-        let mut journal = Self { drawing, layout, tokens: vec![(0, 0)], wanted, met, missed, spoilt };
+        Self { drawing, layout, tokens: vec![(0, 0)], wanted, met, missed, spoilt, left: None }
+    }
+
+    /// Sends a frame along every path.
+    fn start(&mut self) {
+        let drawing = self.drawing;
         let entered = |module: &usize| !drawing.next.iter().flatten().any(|to| to == module);
         for entry in (0..drawing.next.len()).filter(entered) {
-            journal.visit(entry, Travel { bytes: [(0, 0); SCRATCH_LEN], last: [None; NAMES.len()] });
+            self.visit(entry, Travel { bytes: [(0, 0); SCRATCH_LEN], last: [None; NAMES.len()] });
         }
-        journal
     }
 
     fn visit(&mut self, module: usize, mut frame: Travel) {
@@ -65,6 +79,13 @@ impl<'a> Journal<'a> {
                 }
             }
         }
+        self.leave(module, &frame);
+        if let Some(left) = &mut self.left {
+            left.push((module, frame));
+        }
+    }
+
+    fn leave(&mut self, module: usize, frame: &Travel) {
         for next in &self.drawing.next[module] {
             self.visit(*next, frame.clone());
         }
@@ -148,6 +169,24 @@ fn any_drawing() -> impl Strategy<Value = Drawing> {
     })
 }
 
+/// Two graphs of the same modules, and of the same sizes.
+fn any_change() -> impl Strategy<Value = (Drawing, Drawing)> {
+    (any_drawing(), any_drawing()).prop_map(|(one, mut other)| {
+        let declared = one.attributes.iter().flatten();
+        let sizes: BTreeMap<String, u8> = declared.map(|it| (it.name.to_string(), it.size)).collect();
+        for attribute in other.attributes.iter_mut().flatten() {
+            attribute.size = *sizes.get(attribute.name.as_ref()).unwrap_or(&attribute.size);
+        }
+        (one, other)
+    })
+}
+
+/// Whether `layout` keeps a value of `name` in `module`, in a place.
+fn is_kept(layout: &Layout, name: &str, module: usize) -> bool {
+    let own = |it: &&Component| it.attribute == name && it.members.contains(&module);
+    layout.components().iter().find(own).is_some_and(|it| it.offset.is_some())
+}
+
 /// Whether components could not but find room: all of them together, each with a gap, fit.
 fn is_roomy(layout: &Layout) -> bool {
     let padded = layout.components().iter().map(|it| usize::from(it.size).next_multiple_of(8));
@@ -176,6 +215,33 @@ proptest! {
                 };
                 prop_assert_eq!(journal.faults_of(&attribute.name, module), told);
             }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    #[test]
+    fn a_frame_that_is_kept_through_a_change_keeps_its_values((one, other) in any_change()) {
+        let before = one.lay_out();
+        let after = other.lay_out_after(&before);
+        prop_assert_eq!(Journal::of(&other, &after).spoilt, BTreeSet::new());
+        let mut journal = Journal::blank(&one, &before);
+        journal.left = Some(Vec::new());
+        journal.start();
+        let relocations = after.relocations(&before);
+        for (module, mut frame) in journal.left.unwrap_or_default() {
+            let Some(relocation) = relocations.get(module) else { continue };
+            relocation.apply_to(&mut frame.bytes);
+            for (name, last) in NAMES.iter().zip(&mut frame.last) {
+                let is_carried = is_kept(&before, name, module) && is_kept(&after, name, module);
+                *last = last.filter(|_| is_carried);
+            }
+            let mut resumed = Journal::blank(&other, &after);
+            resumed.tokens = journal.tokens.clone();
+            resumed.leave(module, &frame);
+            prop_assert_eq!(resumed.spoilt, BTreeSet::new());
         }
     }
 }
