@@ -9,8 +9,9 @@ use crate::ask::{Asked, with_id};
 /// Connections that share the queries.
 const CONNECTION_COUNT: usize = 4;
 
-/// Queries under way at once on each.
-const WINDOW: usize = 32;
+/// Queries under way at once on each: a peer that sends answer by answer waits for an acknowledgement that is delayed,
+/// once a window.
+const WINDOW: usize = 100;
 
 /// How long a connection waits for an answer that may come; then it is opened anew.
 const PATIENCE: Duration = Duration::from_secs(5);
