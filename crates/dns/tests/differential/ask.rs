@@ -77,6 +77,8 @@ impl Datagrams {
             match self.socket.recv(&mut buffer) {
                 Ok(len) => self.take(&buffer[..len]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                // The process was stopped and goes on.
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => panic!("{error}"),
             }
         }
