@@ -409,7 +409,18 @@ impl Source for Addresses {
         zones::find(&self.0, &Policy::default(), question, size_max, out)
     }
 
-    fn answer(&mut self, _: &[u8], _: SocketAddr, _: usize, _: &mut [u8]) -> Option<usize> {
+    fn opt(
+        &mut self,
+        _: tidegate_base::Instant,
+        edns: &Edns<'_>,
+        client: IpAddr,
+    ) -> (Opt<'_>, Option<CookieVerdict>) {
+        let answered = edns.cookie.map(|cookie| self.cookies.answer(&cookie, client, UNIX_S));
+        let (verdict, cookie) = answered.unzip();
+        (Opt { cookie, ..Opt::new(1232, edns.dnssec_ok) }, verdict)
+    }
+
+    fn answer(&mut self, _: &[u8], _: SocketAddr, _: usize, _: &mut [u8]) -> Option<Whole> {
         None
     }
 }

@@ -13,11 +13,11 @@
 //! signed query is signed.
 
 use crate::answer::{self, Policy};
-use crate::cookie::Cookies;
+use crate::cookie::{CookieVerdict, Cookies};
 use crate::counters::{DnsTally, Transport};
 use crate::message::{
-    Class, ErrorReply, ExtendedError, Flags, Opcode, Opt, Query, Question, Rcode, Refusal, Rtype, Silence,
-    Writer,
+    Class, Edns, ErrorReply, ExtendedError, Flags, Opcode, Opt, Query, Question, Rcode, Refusal, Rtype,
+    Silence, Writer,
 };
 use crate::name::{Folded, NameBuf};
 use crate::query_log::{Logged, QueryLog, Record};
@@ -28,13 +28,13 @@ use crate::transfer::outbound::{Outbound, Script, Ticket};
 use crate::transfer::secondary::Event;
 use crate::transfer::{Relations, Served};
 use crate::tsig::{self, Checked, Pass, Rejection};
-use crate::udp::{self, Found, Source, zones};
+use crate::udp::{self, Found, Source, Whole, zones};
 use crate::zone::Catalog;
 use arc_swap::{ArcSwap, Cache};
 use crossbeam_channel::Sender;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use tidegate_base::Duration;
+use tidegate_base::{Duration, Instant};
 
 /// Octets of the shortest query: header, the root's name, type and class. What is shorter on a stream says that
 /// its lengths are not to be trusted.
@@ -58,6 +58,25 @@ pub struct DeskConfig {
 impl Default for DeskConfig {
     fn default() -> Self {
         Self { policy: Policy::default(), nsid: None, udp_size: 1232, cookies: None, transfer_count_max: 16 }
+    }
+}
+
+impl DeskConfig {
+    /// The OPT record of an answer to `client`, whose query's says `edns`, but for what depends on the transport;
+    /// and what its cookie showed. `unix_s` tells the time in seconds since 1970, in 32 bits that wrap (RFC 9018
+    /// section 4.3).
+    #[inline]
+    fn opt(
+        &self,
+        edns: &Edns<'_>,
+        client: IpAddr,
+        unix_s: impl FnOnce() -> u32,
+    ) -> (Opt<'_>, Option<CookieVerdict>) {
+        let nsid = self.nsid.as_deref().filter(|_| edns.wants_nsid);
+        let answered = self.cookies.as_ref().zip(edns.cookie);
+        let answered = answered.map(|(cookies, theirs)| cookies.answer(&theirs, client, unix_s()));
+        let (verdict, cookie) = answered.unzip();
+        (Opt { nsid, cookie, ..Opt::new(self.udp_size, edns.dnssec_ok) }, verdict)
     }
 }
 
@@ -97,6 +116,30 @@ pub struct Desk {
     ticket: Ticket,
     tally: Arc<DnsTally>,
     log: Option<QueryLog>,
+    /// What the cookie of the message showed that is being answered.
+    cookie: Option<CookieVerdict>,
+    wall_clock: WallClock,
+}
+
+/// The time of day, read once for all that is answered at a moment of the worker's clock.
+#[derive(Default)]
+struct WallClock {
+    read_at: Instant,
+    unix_s: Option<u32>,
+}
+
+impl WallClock {
+    /// Seconds since 1970, of which the low 32 bits count (RFC 9018 section 4.3).
+    #[inline]
+    fn unix_s(&mut self, now: Instant) -> u32 {
+        match self.unix_s {
+            Some(unix_s) if self.read_at == now => unix_s,
+            _ => {
+                self.read_at = now;
+                *self.unix_s.insert(unix_s() as u32)
+            }
+        }
+    }
 }
 
 type Outcome = Answered<Box<Outbound>>;
@@ -115,6 +158,8 @@ impl Desk {
             ticket: Ticket::default(),
             tally: Arc::default(),
             log: None,
+            cookie: None,
+            wall_clock: WallClock::default(),
         }
     }
 
@@ -157,6 +202,7 @@ impl Desk {
     /// Answers `message`, in `room`.
     pub fn answer(&mut self, message: &[u8], asker: Asker, room: &mut [u8]) -> Outcome {
         let mut name = NameBuf::new();
+        self.cookie = None;
         match Query::parse(message, &mut name) {
             Ok(query) => {
                 self.tally.on_query(asker.transport(), &query);
@@ -246,7 +292,7 @@ impl Desk {
         let config = Arc::clone(&self.config);
         let Some(mut writer) = Writer::answering(query, room, size_max) else { return Answered::Hopeless };
         let expire_s = self.expire_s(query);
-        if let Some(opt) = opt(&config, &self.tally, query, asker) {
+        if let Some(opt) = self.opt(&config, query, asker) {
             let opt = Opt { expire_s, ..opt };
             // No room for it: then there is none for an answer, and TC will say so.
             let _ = writer.set_opt(opt);
@@ -267,14 +313,15 @@ impl Desk {
     }
 
     /// An answer without records.
-    fn say(&self, query: &Query<'_>, asker: Asker, rcode: Rcode, room: &mut [u8]) -> Outcome {
+    fn say(&mut self, query: &Query<'_>, asker: Asker, rcode: Rcode, room: &mut [u8]) -> Outcome {
         let size_max = asker.size_max(query, room);
+        let config = Arc::clone(&self.config);
         let Some(mut writer) = Writer::answering(query, room, size_max) else { return Answered::Hopeless };
         writer.set_rcode(rcode);
         if rcode == Rcode::NOERROR {
             writer.set_flags(Flags::AA);
         }
-        if let Some(opt) = opt(&self.config, &self.tally, query, asker) {
+        if let Some(opt) = self.opt(&config, query, asker) {
             let _ = writer.set_opt(opt);
             // RFC 8914 section 4.19: whoever is refused here is not among those who may.
             if rcode == Rcode::REFUSED {
@@ -282,6 +329,24 @@ impl Desk {
             }
         }
         Answered::Message(writer.finish())
+    }
+
+    /// The OPT record of an answer, if the query has one (RFC 6891 section 7).
+    fn opt<'c>(&mut self, config: &'c DeskConfig, query: &Query<'_>, asker: Asker) -> Option<Opt<'c>> {
+        let edns = query.edns?;
+        let (opt, cookie) = config.opt(&edns, asker.peer.ip(), || unix_s() as u32);
+        self.cookie = cookie;
+        if let Some(cookie) = cookie {
+            self.tally.on_cookie(cookie);
+        }
+        // RFC 7828 section 3.3.1: only over TCP, in tenths of a second.
+        let keepalive = match asker.way {
+            Way::Tcp { keep_alive } if edns.wants_keepalive => {
+                Some(u16::try_from(keep_alive.as_millis() / 100).unwrap_or(u16::MAX))
+            }
+            _ => None,
+        };
+        Some(Opt { keepalive, ..opt })
     }
 
     /// Hands out a zone, or says why not.
@@ -339,7 +404,7 @@ impl Desk {
     }
 
     /// RFC 1996 section 3.11: heeds the news that a copied zone has changed.
-    fn notified(&self, query: &Query<'_>, asker: Asker, pass: Option<&Pass>, room: &mut [u8]) -> Outcome {
+    fn notified(&mut self, query: &Query<'_>, asker: Asker, pass: Option<&Pass>, room: &mut [u8]) -> Outcome {
         let apex = query.question.name;
         let relations = self.served.relations();
         let copied = relations.of(apex).and_then(|relation| relation.copied.as_ref());
@@ -392,9 +457,15 @@ impl Source for Desk {
         zones::find(&self.settled, &self.config.policy, question, size_max, out)
     }
 
-    fn answer(&mut self, query: &[u8], peer: SocketAddr, size_max: usize, out: &mut [u8]) -> Option<usize> {
+    #[inline]
+    fn opt(&mut self, now: Instant, edns: &Edns<'_>, client: IpAddr) -> (Opt<'_>, Option<CookieVerdict>) {
+        let Self { config, wall_clock, .. } = self;
+        config.opt(edns, client, || wall_clock.unix_s(now))
+    }
+
+    fn answer(&mut self, query: &[u8], peer: SocketAddr, size_max: usize, out: &mut [u8]) -> Option<Whole> {
         match Self::answer(self, query, Asker { peer, way: Way::Udp { size_max } }, out) {
-            Answered::Message(len) => Some(len),
+            Answered::Message(len) => Some(Whole { len, cookie: self.cookie }),
             Answered::Transfer(_) | Answered::Hopeless => None,
         }
     }
@@ -436,26 +507,6 @@ fn in_one_datagram(
         transfer.in_one_message(&mut room[..size_max])
     });
     made.map_or(Answered::Hopeless, Answered::Message)
-}
-
-/// The OPT record of an answer, if the query has one (RFC 6891 section 7).
-fn opt<'c>(config: &'c DeskConfig, tally: &DnsTally, query: &Query<'_>, asker: Asker) -> Option<Opt<'c>> {
-    let edns = query.edns?;
-    // RFC 7828 section 3.3.1: only over TCP, in tenths of a second.
-    let keepalive = match asker.way {
-        Way::Tcp { keep_alive } if edns.wants_keepalive => {
-            Some(u16::try_from(keep_alive.as_millis() / 100).unwrap_or(u16::MAX))
-        }
-        _ => None,
-    };
-    let nsid = config.nsid.as_deref().filter(|_| edns.wants_nsid);
-    let cookie = config.cookies.as_ref().zip(edns.cookie).map(|(cookies, theirs)| {
-        // RFC 9018 section 4.3: seconds since 1970 in 32 bits, that wrap.
-        let (verdict, ours) = cookies.answer(&theirs, asker.peer.ip(), unix_s() as u32);
-        tally.on_cookie(verdict);
-        ours
-    });
-    Some(Opt { nsid, keepalive, cookie, ..Opt::new(config.udp_size, edns.dnssec_ok) })
 }
 
 #[cfg(test)]

@@ -14,21 +14,24 @@
 mod account;
 mod compose;
 mod glance;
+mod opts;
 mod ready_frames;
 #[cfg(test)]
 mod tests;
 pub mod zones;
 
+use crate::cookie::CookieVerdict;
 use crate::counters::DnsTally;
+use crate::message::{Edns, Opt};
 use crate::rrl::RateLimiter;
 use crate::store::{Key, NAME_WORD_COUNT_MAX, NameWords, Ready, Sections, Store, StoreCounters, StoreSize};
 use account::Account;
 pub(crate) use account::message;
-use compose::Opts;
 use glance::Glance;
 pub use glance::KeyForm;
+use opts::{OptRecord, Opts};
 use ready_frames::ReadyFrames;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use tidegate_base::{DropReason, Instant, Sum};
 use tidegate_packet::Pool;
@@ -105,9 +108,22 @@ pub trait Source {
     /// `out` (see [`zones::find`]). `None` if sections alone do not make the answer.
     fn find<'a>(&mut self, question: &Question<'_>, size_max: usize, out: &'a mut [u8]) -> Option<Found<'a>>;
 
-    /// The answer to the message `query` from `peer`, at most `size_max` octets, written to the beginning of `out`;
-    /// its length. `None`: silence.
-    fn answer(&mut self, query: &[u8], peer: SocketAddr, size_max: usize, out: &mut [u8]) -> Option<usize>;
+    /// The OPT record that goes with such sections to `client`, whose query's said `edns`, and what its cookie
+    /// showed. It is asked only if `edns` has a cookie or asks for NSID.
+    fn opt(&mut self, now: Instant, edns: &Edns<'_>, client: IpAddr) -> (Opt<'_>, Option<CookieVerdict>);
+
+    /// The answer to the message `query` from `peer`, at most `size_max` octets, written to the beginning of `out`.
+    /// `None`: silence.
+    fn answer(&mut self, query: &[u8], peer: SocketAddr, size_max: usize, out: &mut [u8]) -> Option<Whole>;
+}
+
+/// A whole message of a source.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Whole {
+    /// Its octets.
+    pub len: usize,
+    /// What the query's cookie showed, if it was looked at.
+    pub cookie: Option<CookieVerdict>,
 }
 
 /// How often a responder did what.
@@ -125,6 +141,13 @@ pub struct UdpCounters {
     pub answered_count: u64,
     /// Queries that drew none.
     pub silence_count: u64,
+}
+
+/// What comes of a query, before the rate limit has a say.
+struct Outcome {
+    reply: Reply,
+    /// What its cookie showed.
+    cookie: Option<CookieVerdict>,
 }
 
 /// One query of a burst.
@@ -196,8 +219,8 @@ impl<S: Source> Responder<S> {
             self.read(chunk);
             for (at, datagram) in chunk.iter_mut().enumerate() {
                 let query_len = datagram.data().len();
-                let reply = self.reply(at, datagram, pool);
-                datagram.reply = self.account.pass(now, datagram, query_len, reply, pool);
+                let outcome = self.reply(now, at, datagram, pool);
+                datagram.reply = self.account.pass(now, datagram, query_len, outcome, pool);
             }
         }
     }
@@ -231,64 +254,67 @@ impl<S: Source> Responder<S> {
     }
 
     #[inline]
-    fn reply(&mut self, at: usize, datagram: &mut Datagram, pool: &mut Pool) -> Reply {
-        let Some(Seat { glance: Some(glance), words }) = self.seats.get(at) else {
+    fn reply(&mut self, now: Instant, at: usize, datagram: &mut Datagram, pool: &mut Pool) -> Outcome {
+        let Self { seats, source, store, config, opts, frames, .. } = self;
+        let Some(Seat { glance: Some(glance), words }) = seats.get(at) else {
             return self.reply_by_source(datagram);
         };
-        let size_max = size_max(glance, self.config.size_max, datagram);
-        let Some(ready) = self.store.find(&glance.key, words) else {
-            return self.reply_and_keep(at, datagram);
+        let size_max = size_max(glance, config.size_max, datagram);
+        let Some(ready) = store.find(&glance.key, words) else {
+            return self.reply_and_keep(now, at, datagram);
         };
-        let composed = match self.config.mode {
-            Mode::InPlace => compose::in_place(datagram, glance, &ready, &self.opts, size_max),
-            Mode::MemCopy => compose::by_copy(datagram, glance, &ready, &self.opts, size_max, pool),
-            Mode::PreCopy => {
-                let frames = &mut self.frames;
-                compose::by_ready_frame(datagram, glance, &ready, &self.opts, size_max, frames, pool)
-            }
+        let Some((opt, cookie)) = opt(now, datagram, glance, source, opts) else {
+            return self.reply_by_source(datagram);
         };
-        if composed.is_some() {
-            self.counters.ready_count += 1;
-            self.account.on_ready(datagram, glance);
-        }
-        composed.unwrap_or_else(|| self.reply_by_source(datagram))
+        let composed = match config.mode {
+            Mode::InPlace => compose::in_place(datagram, glance, &ready, opt, size_max),
+            Mode::MemCopy => compose::by_copy(datagram, glance, &ready, opt, size_max, pool),
+            Mode::PreCopy => compose::by_ready_frame(datagram, glance, &ready, opt, size_max, frames, pool),
+        };
+        let Some(reply) = composed else { return self.reply_by_source(datagram) };
+        self.counters.ready_count += 1;
+        self.account.on_ready(datagram, glance, cookie);
+        Outcome { reply, cookie }
     }
 
     /// The answer is not ready: the source's, kept if it is worth it.
     #[cold]
-    fn reply_and_keep(&mut self, at: usize, datagram: &mut Datagram) -> Reply {
-        let Self { seats, source, store, scratch, config, .. } = self;
-        let Some(Seat { glance: Some(glance), words }) = seats.get(at) else { return Reply::Silence };
+    fn reply_and_keep(&mut self, now: Instant, at: usize, datagram: &mut Datagram) -> Outcome {
+        let Self { seats, source, store, scratch, config, opts, .. } = self;
+        let Some(Seat { glance: Some(glance), words }) = seats.get(at) else {
+            return Outcome { reply: Reply::Silence, cookie: None };
+        };
         let size_max = size_max(glance, config.size_max, datagram);
         let found = fill(source, store, &glance.key, words, config.size_max, &mut scratch[..]);
         let composed = found.and_then(|Found { sections, is_lasting }| {
             let ready = Ready { sum: Sum::of(sections.octets), sections, line: 0 };
             self.counters.kept_count += u64::from(is_lasting);
-            compose::in_place(datagram, glance, &ready, &self.opts, size_max)
+            let (opt, cookie) = opt(now, datagram, glance, source, opts)?;
+            Some(Outcome { reply: compose::in_place(datagram, glance, &ready, opt, size_max)?, cookie })
         });
-        if composed.is_some() {
-            self.counters.found_count += 1;
-            self.account.on_ready(datagram, glance);
-        }
-        composed.unwrap_or_else(|| self.reply_by_source(datagram))
+        let Some(outcome) = composed else { return self.reply_by_source(datagram) };
+        self.counters.found_count += 1;
+        self.account.on_ready(datagram, glance, outcome.cookie);
+        outcome
     }
 
     /// The source's answer to the whole message, into the query's frame.
     #[cold]
-    fn reply_by_source(&mut self, datagram: &mut Datagram) -> Reply {
+    fn reply_by_source(&mut self, datagram: &mut Datagram) -> Outcome {
         let size_max = usize::from(self.config.size_max).min(datagram.answer_len_max());
         let peer = datagram.peer();
-        let len = self.source.answer(datagram.data(), peer, size_max, &mut self.scratch[..]);
-        let Some(message) = len.and_then(|len| self.scratch.get(..len)) else {
+        let whole = self.source.answer(datagram.data(), peer, size_max, &mut self.scratch[..]);
+        let made = whole.and_then(|whole| Some((self.scratch.get(..whole.len)?, whole.cookie)));
+        let Some((message, cookie)) = made else {
             self.counters.silence_count += 1;
-            return Reply::Silence;
+            return Outcome { reply: Reply::Silence, cookie: None };
         };
         datagram.truncate(0);
         if !datagram.extend(message) {
-            return Reply::Drop(DropReason::TooLong);
+            return Outcome { reply: Reply::Drop(DropReason::TooLong), cookie };
         }
         self.counters.answered_count += 1;
-        Reply::InPlace(Sum::of(message))
+        Outcome { reply: Reply::InPlace(Sum::of(message)), cookie }
     }
 }
 
@@ -309,6 +335,26 @@ fn fill<'a, S: Source>(
         store.insert(key, words, &found.sections);
     }
     Some(found)
+}
+
+/// The OPT record of the answer to what `glance` was at, if there is to be one, and what the query's cookie showed.
+/// `None` if the record cannot be made here.
+#[inline]
+fn opt<'o, S: Source>(
+    now: Instant,
+    datagram: &Datagram,
+    glance: &Glance,
+    source: &mut S,
+    opts: &'o mut Opts,
+) -> Option<(Option<&'o OptRecord>, Option<CookieVerdict>)> {
+    let Some(edns) = glance.edns else { return Some((None, None)) };
+    if !edns.wants_option {
+        return Some((Some(opts.bare(edns)), None));
+    }
+    let asked = edns.whole(datagram.data().get(usize::from(glance.question_end)..)?)?;
+    let (opt, cookie) = source.opt(now, &asked, datagram.peer().ip());
+    opts.make(&opt)?;
+    Some((Some(opts.made()), cookie))
 }
 
 /// How long the answer may be: what the client takes, this server gives, and the path carries.

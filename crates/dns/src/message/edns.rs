@@ -75,12 +75,12 @@ pub struct Edns<'a> {
 
 /// An OPT record that cannot be read: FORMERR (RFC 6891 section 7).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Malformed;
+pub(crate) struct Malformed;
 
 impl<'a> Edns<'a> {
     /// From the OPT record's class, TTL and data.
     #[inline]
-    pub(super) fn parse(class: u16, ttl: u32, options: &'a [u8]) -> Result<Self, Malformed> {
+    pub(crate) fn parse(class: u16, ttl: u32, options: &'a [u8]) -> Result<Self, Malformed> {
         let mut edns = Self {
             version: (ttl >> 16) as u8,
             udp_size: class,

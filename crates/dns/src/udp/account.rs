@@ -5,7 +5,9 @@
 //! Not here: the limits themselves (`rrl`), the numbers themselves (`counters`), and the counting of queries that
 //! the source answers whole, which reads them better.
 
+use super::Outcome;
 use super::glance::{Glance, HEADER_LEN, QUESTION_TAIL_LEN, name_end};
+use crate::cookie::CookieVerdict;
 use crate::counters::{DnsTally, Transport};
 use crate::message::{Flags, Rcode, Rtype};
 use crate::rrl::{RateLimiter, RateVerdict, ResponseClass};
@@ -22,21 +24,23 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// Counts `reply`, the answer to `datagram`, whose query had `query_len` octets, and lets the rate limit change it.
+    /// Counts the answer to `datagram`, whose query had `query_len` octets, and lets the rate limit change it unless a
+    /// good cookie shows that the client is who it says (RFC 7873 section 5.2.3).
     #[inline]
     pub(super) fn pass(
         &mut self,
         now: Instant,
         datagram: &mut Datagram,
         query_len: usize,
-        reply: Reply,
+        outcome: Outcome,
         pool: &mut Pool,
     ) -> Reply {
+        let Outcome { reply, cookie } = outcome;
         if self.tally.is_none() && self.limiter.is_none() {
             return reply;
         }
         let verdict = match message(datagram, &reply) {
-            Some(message) => self.judge(now, datagram, message),
+            Some(message) => self.judge(now, datagram, cookie, message),
             None => return reply,
         };
         match verdict {
@@ -51,18 +55,28 @@ impl Account {
 
     /// Counts a query that was answered without being read whole.
     #[inline]
-    pub(super) fn on_ready(&self, datagram: &Datagram, glance: &Glance) {
+    pub(super) fn on_ready(&self, datagram: &Datagram, glance: &Glance, cookie: Option<CookieVerdict>) {
         if let Some(tally) = &self.tally {
             let transport = Transport::udp(datagram.local().is_ipv6());
             let dnssec_ok = glance.edns.map(|edns| edns.wants_dnssec);
             tally.on_plain_query(transport, Rtype(glance.key.qtype), dnssec_ok);
+            if let Some(cookie) = cookie {
+                tally.on_cookie(cookie);
+            }
         }
     }
 
-    fn judge(&mut self, now: Instant, datagram: &Datagram, message: &[u8]) -> RateVerdict {
+    fn judge(
+        &mut self,
+        now: Instant,
+        datagram: &Datagram,
+        cookie: Option<CookieVerdict>,
+        message: &[u8],
+    ) -> RateVerdict {
         let Some(header) = message.first_chunk::<HEADER_LEN>() else { return RateVerdict::Send };
         let flags = Flags(u16::from_be_bytes([header[2], header[3]]));
-        let verdict = self.limiter.as_mut().map_or(RateVerdict::Send, |limiter| {
+        let limiter = self.limiter.as_mut().filter(|_| cookie != Some(CookieVerdict::Good));
+        let verdict = limiter.map_or(RateVerdict::Send, |limiter| {
             let class = class_of(header, flags);
             limiter.on_response(now, datagram.peer().ip(), class, alike(message, class))
         });

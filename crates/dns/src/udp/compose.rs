@@ -9,9 +9,10 @@
 //! forgers by it.
 //!
 //! Invariant: the sum that goes with an answer is that of its octets, put together from that of header and
-//! question, that of the sections, known, and that of OPT, known too.
+//! question, that of the sections, known, and that of OPT, known or taken when it was made.
 
-use super::glance::{Edns, Expanded, Glance, HEADER_LEN, OPT_LEN, QUESTION_TAIL_LEN};
+use super::glance::{Expanded, Glance, HEADER_LEN, QUESTION_TAIL_LEN};
+use super::opts::OptRecord;
 use super::ready_frames::ReadyFrames;
 use crate::store::Ready;
 use tidegate_base::{DropReason, Sum};
@@ -23,51 +24,20 @@ const RD: u16 = 0x0100;
 /// The most octets that are copied in steps.
 const COPY_LEN_MAX: usize = 256;
 
-/// An OPT record without options, and its sum at an even offset.
-struct Opt {
-    octets: [u8; OPT_LEN],
-    sum: Sum,
-}
-
-impl Opt {
-    fn new(size_max: u16, wants_dnssec: bool) -> Self {
-        let [s0, s1] = size_max.to_be_bytes();
-        // RFC 3225 section 3: the DO bit goes back as it came.
-        let octets = [0, 0, 41, s0, s1, 0, 0, u8::from(wants_dnssec) << 7, 0, 0, 0];
-        Self { sum: Sum::of(&octets), octets }
-    }
-}
-
-/// The OPT records of answers: to queries without and with the DO bit.
-pub(super) struct Opts([Opt; 2]);
-
-impl Opts {
-    /// Records that say that this side takes `size_max` octets.
-    pub(super) fn new(size_max: u16) -> Self {
-        Self([Opt::new(size_max, false), Opt::new(size_max, true)])
-    }
-
-    #[inline]
-    fn answering(&self, edns: Option<Edns>) -> Option<&Opt> {
-        edns.map(|edns| &self.0[usize::from(edns.wants_dnssec)])
-    }
-}
-
 /// The answer in the query's own frame. `None`, with nothing changed, if it is longer than `size_max`.
 #[inline]
 pub(super) fn in_place(
     datagram: &mut Datagram,
     glance: &Glance,
     ready: &Ready<'_>,
-    opts: &Opts,
+    opt: Option<&OptRecord>,
     size_max: usize,
 ) -> Option<Reply> {
-    let opt = opts.answering(glance.edns);
     let question_end = match glance.is_compressed {
         false => usize::from(glance.question_end),
         true => HEADER_LEN + usize::from(glance.key.name_len) + QUESTION_TAIL_LEN,
     };
-    let len = question_end + ready.sections.octets.len() + opt.map_or(0, |_| OPT_LEN);
+    let len = question_end + ready.sections.octets.len() + opt.map_or(0, OptRecord::len);
     if len > size_max {
         return None;
     }
@@ -86,12 +56,12 @@ pub(super) fn by_copy(
     datagram: &Datagram,
     glance: &Glance,
     ready: &Ready<'_>,
-    opts: &Opts,
+    opt: Option<&OptRecord>,
     size_max: usize,
     pool: &mut Pool,
 ) -> Option<Reply> {
-    let (opt, query) = (opts.answering(glance.edns), question_of(datagram, glance)?);
-    let len = query.len() + ready.sections.octets.len() + opt.map_or(0, |_| OPT_LEN);
+    let query = question_of(datagram, glance)?;
+    let len = query.len() + ready.sections.octets.len() + opt.map_or(0, OptRecord::len);
     if len > size_max {
         return None;
     }
@@ -115,13 +85,13 @@ pub(super) fn by_ready_frame(
     datagram: &Datagram,
     glance: &Glance,
     ready: &Ready<'_>,
-    opts: &Opts,
+    opt: Option<&OptRecord>,
     size_max: usize,
     frames: &mut ReadyFrames,
     pool: &mut Pool,
 ) -> Option<Reply> {
-    let (opt, query) = (opts.answering(glance.edns), question_of(datagram, glance)?);
-    if query.len() + ready.sections.octets.len() + opt.map_or(0, |_| OPT_LEN) > size_max {
+    let query = question_of(datagram, glance)?;
+    if query.len() + ready.sections.octets.len() + opt.map_or(0, OptRecord::len) > size_max {
         return None;
     }
     let lent = frames.take(ready.line, glance.key.hash, pool);
@@ -130,7 +100,7 @@ pub(super) fn by_ready_frame(
     };
     copy(query, frame.data_mut().get_mut(..query.len())?);
     if let Some(opt) = opt {
-        frame.extend(&opt.octets);
+        frame.extend(opt.octets());
     }
     let sum = finish(frame.data_mut(), query.len(), ready, opt);
     Some(Reply::By(Payload { frame, sum }))
@@ -164,11 +134,13 @@ fn question_of<'a>(datagram: &'a Datagram, glance: &Glance) -> Option<&'a [u8]> 
 
 /// Fills `room` with what follows the question.
 #[inline]
-fn write_tail(room: &mut [u8], sections: &[u8], opt: Option<&Opt>) -> Option<()> {
+fn write_tail(room: &mut [u8], sections: &[u8], opt: Option<&OptRecord>) -> Option<()> {
     let (to, rest) = room.split_at_mut_checked(sections.len())?;
     copy(sections, to);
-    if let Some(opt) = opt {
-        *rest.first_chunk_mut()? = opt.octets;
+    match opt.map(|opt| (opt.bare(), opt)) {
+        None => {}
+        Some((Some(bare), _)) => *rest.first_chunk_mut()? = *bare,
+        Some((None, opt)) => copy(opt.octets(), rest),
     }
     Some(())
 }
@@ -192,7 +164,7 @@ fn copy(from: &[u8], to: &mut [u8]) {
 
 /// Writes the header over the query's, and returns the message's sum.
 #[inline]
-fn finish(message: &mut [u8], question_end: usize, ready: &Ready<'_>, opt: Option<&Opt>) -> Sum {
+fn finish(message: &mut [u8], question_end: usize, ready: &Ready<'_>, opt: Option<&OptRecord>) -> Sum {
     let sections = &ready.sections;
     let Some((query, _)) = message.split_at_mut_checked(question_end) else { return Sum::ZERO };
     if let Some([_, _, f0, f1, _, _, counts @ ..]) = query.first_chunk_mut::<HEADER_LEN>() {
@@ -205,7 +177,7 @@ fn finish(message: &mut [u8], question_end: usize, ready: &Ready<'_>, opt: Optio
             *to = count.to_be_bytes();
         }
     }
-    let opt_sum = opt.map_or(Sum::ZERO, |opt| opt.sum);
+    let opt_sum = opt.map_or(Sum::ZERO, OptRecord::sum);
     let tail = ready.sum + opt_sum.at_offset(sections.octets.len());
     Sum::of(query) + tail.at_offset(question_end)
 }

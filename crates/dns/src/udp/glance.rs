@@ -1,15 +1,17 @@
 //! A query read just far enough to look up its ready answer, and nothing that needs more.
 //!
 //! ```text
-//!   | header, 12 | name | type | class |                              a plain query, or with
-//!                                      | 0 | 41 | size | 0 0 | DO | 0 |   one OPT record without options
+//!   | header, 12 | name | type | class |                                        a plain query, or with
+//!                                      | 0 | 41 | size | 0 0 | DO | len | options |   one OPT record
 //! ```
-//! Whatever looks otherwise (another opcode or class, a record where none belongs, an EDNS option, a TSIG, a wrong
-//! length) is not judged here: it goes to the reader of whole messages. So a glance never refuses; it only passes on.
+//! Whatever looks otherwise (another opcode or class, a record where none belongs, options that cannot be read, a
+//! TSIG, a wrong length) is not judged here: it goes to the reader of whole messages. So a glance never refuses; it
+//! only passes on.
 //!
 //! Invariant: a query that gets past a glance is well-formed, asks one question of class IN, and wants EDNS
 //! version 0 or none.
 
+use crate::message;
 use crate::store::{Key, NAME_LEN_MAX, NameWords};
 
 /// Octets in a message's header (RFC 1035 section 4.1.1).
@@ -21,6 +23,8 @@ pub(crate) const QUESTION_TAIL_LEN: usize = 4;
 
 const CLASS_IN: u16 = 1;
 const TYPE_OPT: u16 = 41;
+/// The TTL of an OPT record with the DO bit (RFC 3225 section 3).
+const TTL_DNSSEC: u32 = 0x8000;
 /// Types that ask for something else than records of that type (RFC 6895 section 3.1), ANY not among them.
 const TYPES_META: std::ops::RangeInclusive<u16> = 128..=254;
 /// QR, opcode and TC: what must be zero in a query of the plain kind.
@@ -54,6 +58,8 @@ pub(crate) struct Glance {
 pub(crate) struct Edns {
     pub(crate) udp_size: u16,
     pub(crate) wants_dnssec: bool,
+    /// One of its options wants one in the answer: it has a cookie, or asks who this is.
+    pub(crate) wants_option: bool,
 }
 
 impl Glance {
@@ -107,12 +113,30 @@ impl Edns {
     /// Reads an OPT record with nothing behind it.
     #[inline]
     fn read(octets: &[u8]) -> Option<Self> {
-        let [root, t0, t1, s0, s1, extended_rcode, version, z0, _, l0, l1] =
-            *octets.first_chunk::<OPT_LEN>()?;
-        let is_plain = root == 0 && [t0, t1] == TYPE_OPT.to_be_bytes() && [extended_rcode, version] == [0, 0];
-        (is_plain && [l0, l1] == [0, 0] && octets.len() == OPT_LEN)
-            .then_some(Self { udp_size: u16::from_be_bytes([s0, s1]), wants_dnssec: z0 & 0x80 != 0 })
+        let ([root, t0, t1, s0, s1, extended_rcode, version, z0, _, l0, l1], options) =
+            octets.split_first_chunk::<OPT_LEN>()?;
+        let is_plain =
+            *root == 0 && [*t0, *t1] == TYPE_OPT.to_be_bytes() && [*extended_rcode, *version] == [0, 0];
+        if !is_plain || usize::from(u16::from_be_bytes([*l0, *l1])) != options.len() {
+            return None;
+        }
+        let udp_size = u16::from_be_bytes([*s0, *s1]);
+        let wants_option =
+            !options.is_empty() && wants_option(&message::Edns::parse(udp_size, 0, options).ok()?);
+        Some(Self { udp_size, wants_dnssec: z0 & 0x80 != 0, wants_option })
     }
+
+    /// The same with all that its options say, from the octets that follow the question.
+    pub(crate) fn whole<'a>(&self, octets: &'a [u8]) -> Option<message::Edns<'a>> {
+        let ttl = if self.wants_dnssec { TTL_DNSSEC } else { 0 };
+        message::Edns::parse(self.udp_size, ttl, octets.get(OPT_LEN..)?).ok()
+    }
+}
+
+/// Whether an answer over UDP has an option because of those of the query.
+#[inline]
+const fn wants_option(edns: &message::Edns<'_>) -> bool {
+    edns.cookie.is_some() || edns.wants_nsid
 }
 
 /// `None` if the header is not that of a plain query with at most one additional record, which may be OPT.

@@ -1,6 +1,7 @@
 //! Ready answers against those that the engine writes for each query, octet by octet.
 use super::*;
 use crate::answer::{Policy, answer};
+use crate::cookie::Cookies;
 use crate::message::{Opt, Query, Refusal, Writer};
 use crate::name::{Name, NameBuf};
 use crate::rrl::RateLimits;
@@ -66,9 +67,28 @@ impl Source for Zones {
         zones::find(&self.catalog, &Policy::default(), question, size_max, out)
     }
 
-    fn answer(&mut self, query: &[u8], _: SocketAddr, size_max: usize, out: &mut [u8]) -> Option<usize> {
-        whole(&self.catalog, query, size_max, out)
+    fn opt(&mut self, _: Instant, edns: &Edns<'_>, client: IpAddr) -> (Opt<'_>, Option<CookieVerdict>) {
+        opt(edns, client)
     }
+
+    fn answer(&mut self, query: &[u8], peer: SocketAddr, size_max: usize, out: &mut [u8]) -> Option<Whole> {
+        let mut name = NameBuf::new();
+        let edns = Query::parse(query, &mut name).ok().and_then(|query| query.edns);
+        let cookie = edns.and_then(|edns| opt(&edns, peer.ip()).1);
+        Some(Whole { len: whole(&self.catalog, query, size_max, out)?, cookie })
+    }
+}
+
+/// When it is, in seconds since 1970.
+const UNIX_S: u32 = 1_700_000_000;
+const CLIENT: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
+
+/// What the engine's answers say besides.
+fn opt(edns: &Edns<'_>, client: IpAddr) -> (Opt<'static>, Option<CookieVerdict>) {
+    let cookies = Cookies::new(&[[7; 16]]).unwrap();
+    let (cookie, bytes) = edns.cookie.map(|cookie| cookies.answer(&cookie, client, UNIX_S)).unzip();
+    let nsid = edns.wants_nsid.then_some(&b"one of us"[..]);
+    (Opt { nsid, cookie: bytes, ..Opt::new(1232, edns.dnssec_ok) }, cookie)
 }
 
 /// The engine's whole message.
@@ -81,7 +101,7 @@ fn whole(catalog: &Catalog, query: &[u8], size_max: usize, out: &mut [u8]) -> Op
     };
     let mut writer = Writer::answering(&query, out, query.udp_len_max(size_max))?;
     if let Some(edns) = query.edns {
-        let _ = writer.set_opt(Opt::new(1232, edns.dnssec_ok));
+        let _ = writer.set_opt(opt(&edns, CLIENT).0);
     }
     answer(catalog, &query, &Policy::default(), &mut writer);
     Some(writer.finish())
@@ -214,6 +234,35 @@ fn query(id: u16, name: &str, qtype: u16, edns: Option<(u16, bool)>) -> Vec<u8> 
     bytes
 }
 
+/// `query` with EDNS options behind it.
+fn with_options(mut query: Vec<u8>, options: &[(u16, &[u8])]) -> Vec<u8> {
+    let len_at = query.len() - 2;
+    for (code, data) in options {
+        query.extend(code.to_be_bytes());
+        query.extend((data.len() as u16).to_be_bytes());
+        query.extend(*data);
+    }
+    let len = (query.len() - len_at - 2) as u16;
+    query[len_at..len_at + 2].copy_from_slice(&len.to_be_bytes());
+    query
+}
+
+const NSID: u16 = 3;
+const SUBNET: u16 = 8;
+const COOKIE: u16 = 10;
+
+/// What resolvers send, and what breaks the rules.
+fn option_lists() -> Vec<Vec<(u16, &'static [u8])>> {
+    vec![
+        vec![(COOKIE, b"client's")],
+        vec![(COOKIE, b"client'sand sixteen of a server")],
+        vec![(COOKIE, b"client'snot8")],
+        vec![(NSID, b"")],
+        vec![(SUBNET, b"\x00\x01\x18\x00\xc0\x00\x02")],
+        vec![(65_001, b"?"), (NSID, b""), (COOKIE, b"client's"), (COOKIE, b"another's"), (12, &[0; 40])],
+    ]
+}
+
 fn queries() -> Vec<Vec<u8>> {
     let names = [
         "example",
@@ -240,6 +289,11 @@ fn queries() -> Vec<Vec<u8>> {
         for qtype in [1, 2, 5, 6, 15, 16, 28, 43, 251, 252, 255, 65] {
             for edns in EDNS {
                 queries.push(query(queries.len() as u16, name, qtype, edns));
+            }
+        }
+        for options in option_lists() {
+            for edns in &EDNS[1..] {
+                queries.push(with_options(query(queries.len() as u16, name, 1, *edns), &options));
             }
         }
     }
@@ -356,6 +410,54 @@ fn beyond_the_rate_answers_are_cut_to_nothing_or_left_out_in_every_mode() {
     }
 }
 
+/// The OPT record's cookie, of an answer that ends with it.
+fn cookie_of(answer: &[u8]) -> [u8; 24] {
+    let option = answer.last_chunk::<28>().unwrap();
+    assert_eq!(option[..4], [0, 10, 0, 24]);
+    *option.last_chunk().unwrap()
+}
+
+#[test]
+fn queries_with_options_are_answered_from_what_is_ready_and_counted() {
+    for mode in [Mode::InPlace, Mode::MemCopy, Mode::PreCopy] {
+        let mut net = Net::new(mode, KeyForm::Wire);
+        let tally = Arc::new(DnsTally::default());
+        net.stack.service_mut().0.set_tally(Arc::clone(&tally));
+        net.ask(&[query(1, "web.example", 1, EDNS[1])]);
+        let lists = option_lists();
+        let asked: Vec<_> =
+            lists.iter().map(|list| with_options(query(2, "WEB.example", 1, EDNS[1]), list)).collect();
+        let answers = net.ask(&asked);
+        assert!(asked.iter().zip(&answers).all(|(query, answer)| *answer == net.engine(query)), "{mode:?}");
+        let known = cookie_of(&answers[0]);
+        net.ask(&[with_options(query(3, "web.example", 1, EDNS[2]), &[(COOKIE, &known)])]);
+        let counters = net.stack.service().0.counters();
+        assert_eq!((counters.found_count, counters.ready_count), (2, 5), "{counters:?}");
+        assert_eq!(counters.answered_count, 1, "a cookie of a length that there is not");
+        let counted = tally.read().scalars;
+        let cookies = (counted.cookie_client_only_count, counted.cookie_bad_count, counted.cookie_good_count);
+        assert_eq!(cookies, (2, 1, 1), "{mode:?}");
+    }
+}
+
+#[test]
+fn who_shows_a_good_cookie_is_not_limited_whichever_way_the_answer_is_made() {
+    let mut net = Net::new(Mode::InPlace, KeyForm::Wire);
+    let limits = limits(0);
+    net.stack.service_mut().0.set_limiter(Some(RateLimiter::new(&limits, 1)));
+    let first = with_options(query(0, "web.example", 1, EDNS[1]), &[(COOKIE, b"client's")]);
+    let known = cookie_of(&net.ask(&[first])[0]);
+    // From what is ready; by the engine, because it is refused; for a name that is not there.
+    for name in ["web.example", "elsewhere", "none.example"] {
+        let plain: Vec<_> = (0..32).map(|id| query(id, name, 1, EDNS[1])).collect();
+        assert!(net.ask(&plain).len() <= 8, "{name}");
+        let shown = plain.iter().map(|query| with_options(query.clone(), &[(COOKIE, &known)]));
+        assert_eq!(net.ask(&shown.collect::<Vec<_>>()).len(), 32, "{name}");
+        let forged = plain.iter().map(|query| with_options(query.clone(), &[(COOKIE, &[9; 24])]));
+        assert_eq!(net.ask(&forged.collect::<Vec<_>>()).len(), 0, "{name}");
+    }
+}
+
 #[test]
 fn one_name_has_one_limit_whatever_is_asked_of_it_and_whichever_worker() {
     let limiter = RateLimiter::new(&limits(0), 1);
@@ -406,7 +508,7 @@ proptest::proptest! {
     #[test]
     fn any_octets_do_no_harm(
         at in proptest::collection::vec((0usize..60, proptest::prelude::any::<u8>()), 0..4),
-        which in 0usize..900,
+        which in 0usize..1200,
         cut in 0usize..80,
     ) {
         let queries = queries();
