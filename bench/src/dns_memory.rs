@@ -8,13 +8,17 @@
 
 use crate::in_memory::{self, CLIENT, CLIENT_MAC, SERVER, SERVER_MAC, drive, server_busy, stack};
 use anyhow::{Context as _, ensure};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use tidegate_base::{Duration, Rng, Sum};
 use tidegate_dns::answer::Policy;
+use tidegate_dns::cookie::{CookieVerdict, Cookies};
+use tidegate_dns::counters::DnsTally;
+use tidegate_dns::message::{Edns, Opt};
 use tidegate_dns::name::Name;
+use tidegate_dns::rrl::{RateLimiter, RateLimits};
 use tidegate_dns::store::StoreSize;
-use tidegate_dns::udp::{Found, KeyForm, Mode, Question, Responder, Source, UdpConfig, zones};
+use tidegate_dns::udp::{Found, KeyForm, Mode, Question, Responder, Source, UdpConfig, Whole, zones};
 use tidegate_dns::zone::{Catalog, file};
 use tidegate_modules::{PortIn, PortOut, StackModule};
 use tidegate_packet::{Batch, Frame, Pool};
@@ -47,9 +51,21 @@ pub(crate) struct Args {
     /// Ask with EDNS, as resolvers do
     #[arg(long)]
     edns: bool,
+    /// Ask with EDNS and a cookie, as resolvers do that have none of the server's yet (RFC 7873)
+    #[arg(long)]
+    cookie: bool,
+    /// Count answers and limit their rate, to more than there is
+    #[arg(long)]
+    counted: bool,
     /// Only this mode: in-place, memcopy or pre-copy
     #[arg(long)]
     mode: Option<String>,
+    /// Only these keys: wire or expanded
+    #[arg(long)]
+    keys: Option<String>,
+    /// Only names drawn so: uniform or zipf
+    #[arg(long)]
+    asked: Option<String>,
     /// Milliseconds a slice
     #[arg(long, default_value_t = 20)]
     slice_ms: u64,
@@ -94,7 +110,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let loaded = zones.iter().find(|(name_count, _)| *name_count == case.name_count);
         let catalog = match loaded {
             Some((_, catalog)) => Arc::clone(catalog),
-            None => Addresses::new(case.name_count)?.0,
+            None => catalog(case.name_count)?,
         };
         zones = vec![(case.name_count, Arc::clone(&catalog))];
         print_case(case, &run_case(args, case, catalog)?);
@@ -103,17 +119,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 fn cases(args: &Args) -> anyhow::Result<Vec<Case>> {
-    let modes = match args.mode.as_deref() {
-        None => vec![Mode::InPlace, Mode::MemCopy, Mode::PreCopy],
-        Some(name) => {
-            let all = [Mode::InPlace, Mode::MemCopy, Mode::PreCopy];
-            vec![all.into_iter().find(|mode| mode_name(*mode) == name).context("no such --mode")?]
-        }
-    };
+    let modes = [Mode::InPlace, Mode::MemCopy, Mode::PreCopy];
+    let modes = chosen(args.mode.as_deref(), modes, mode_name).context("no such --mode")?;
+    let key_forms = chosen(args.keys.as_deref(), [KeyForm::Wire, KeyForm::Expanded], keys_name);
+    let popularities = chosen(args.asked.as_deref(), [Popularity::Uniform, Popularity::Zipf], asked_name);
+    let (key_forms, popularities) =
+        (key_forms.context("no such --keys")?, popularities.context("no such --asked")?);
     let mut cases = Vec::new();
     for &name_count in &args.names {
-        for popularity in [Popularity::Uniform, Popularity::Zipf] {
-            for key_form in [KeyForm::Wire, KeyForm::Expanded] {
+        for &popularity in &popularities {
+            for &key_form in &key_forms {
                 let case = |&mode| Case { name_count, popularity, key_form, mode, batch_len: 32 };
                 cases.extend(modes.iter().map(case));
             }
@@ -132,6 +147,32 @@ fn cases(args: &Args) -> anyhow::Result<Vec<Case>> {
     Ok(cases)
 }
 
+/// All of them, or the one of that name.
+fn chosen<T: Copy, const N: usize>(
+    name: Option<&str>,
+    all: [T; N],
+    name_of: fn(T) -> &'static str,
+) -> Option<Vec<T>> {
+    match name {
+        None => Some(all.to_vec()),
+        Some(name) => Some(vec![all.into_iter().find(|one| name_of(*one) == name)?]),
+    }
+}
+
+const fn asked_name(popularity: Popularity) -> &'static str {
+    match popularity {
+        Popularity::Uniform => "uniform",
+        Popularity::Zipf => "zipf",
+    }
+}
+
+const fn keys_name(key_form: KeyForm) -> &'static str {
+    match key_form {
+        KeyForm::Wire => "wire",
+        KeyForm::Expanded => "expanded",
+    }
+}
+
 const fn mode_name(mode: Mode) -> &'static str {
     match mode {
         Mode::InPlace => "in-place",
@@ -143,8 +184,7 @@ const fn mode_name(mode: Mode) -> &'static str {
 #[allow(clippy::print_stdout)] // likewise
 fn print_case(case: Case, slices: &[f64]) {
     let (median, best) = (slices[slices.len() / 2], slices[0]);
-    let asked = if case.popularity == Popularity::Zipf { "zipf" } else { "uniform" };
-    let keys = if case.key_form == KeyForm::Wire { "wire" } else { "expanded" };
+    let (asked, keys) = (asked_name(case.popularity), keys_name(case.key_form));
     println!(
         "{:>9} {asked:>8} {keys:>9} {:>9} {:>6} {median:>10.1} {:>12.0} {best:>10.1} {:>12.0}",
         case.name_count,
@@ -186,15 +226,35 @@ fn client(worker: &mut Worker) -> anyhow::Result<(&mut Ask, Check)> {
 }
 
 fn worker(args: &Args, case: Case, catalog: Arc<Catalog>) -> anyhow::Result<Worker> {
-    let server = stack(SERVER_MAC, SERVER, NameServer(responder(case, catalog)?))?;
-    let graph = graph(Ask::new(case, args.edns), server)?;
+    let server = stack(SERVER_MAC, SERVER, NameServer(responder(args, case, catalog)?))?;
+    let graph = graph(Ask::new(case, args), server)?;
     in_memory::worker(graph, case.batch_len)
 }
 
-fn responder(case: Case, catalog: Arc<Catalog>) -> anyhow::Result<Responder<Addresses>> {
+fn responder(args: &Args, case: Case, catalog: Arc<Catalog>) -> anyhow::Result<Responder<Addresses>> {
     let store = StoreSize { byte_count_max: 1 << 30, entry_count: case.name_count as usize };
     let config = UdpConfig { key_form: case.key_form, mode: case.mode, store, ..UdpConfig::default() };
-    Ok(Responder::new(Addresses(catalog), config, tidegate_sys::random::u64()?))
+    let seed = tidegate_sys::random::u64()?;
+    let cookies = Cookies::new(&[tidegate_sys::random::bytes()?]).context("a secret for cookies")?;
+    let mut responder = Responder::new(Addresses { catalog, cookies }, config, seed);
+    if args.counted {
+        responder.set_tally(Arc::new(DnsTally::default()));
+        responder.set_limiter(Some(RateLimiter::new(&limits(), seed)));
+    }
+    Ok(responder)
+}
+
+/// Limits that nobody reaches here.
+fn limits() -> RateLimits {
+    RateLimits {
+        per_second: [1_000_000_000; 5],
+        all_per_second: 0,
+        slip: 2,
+        ipv4_prefix_len: 24,
+        ipv6_prefix_len: 56,
+        exempt: Vec::new(),
+        bucket_count: RateLimits::BUCKET_COUNT,
+    }
 }
 
 fn graph(ask: Ask, server: Stack<NameServer>) -> anyhow::Result<Graph> {
@@ -227,15 +287,19 @@ struct Ask {
 
 impl Ask {
     /// Asks for each name in turn.
-    fn new(case: Case, has_edns: bool) -> Self {
+    fn new(case: Case, args: &Args) -> Self {
         let mut query = b"\x00\x00\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x08h".to_vec();
         let digits_at = query.len() + HEADERS_LEN;
         query.extend([b'0'; DIGIT_COUNT]);
         query.extend(APEX);
         query.extend([0, 1, 0, 1]);
-        if has_edns {
+        if args.edns || args.cookie {
             query[11] = 1;
             query.extend([0, 0, 41, 4, 208, 0, 0, 0, 0, 0, 0]);
+        }
+        if args.cookie {
+            *query.last_mut().unwrap_or(&mut 0) = 12;
+            query.extend(b"\x00\x0a\x00\x08a cookie");
         }
         let mut template = vec![0; HEADERS_LEN];
         template.extend(query);
@@ -383,22 +447,26 @@ const fn address_of(name: u32) -> u32 {
     0x0a00_0000 | name
 }
 
-/// A zone with an A record for each name, answered by the engine.
-struct Addresses(Arc<Catalog>);
-
-impl Addresses {
-    fn new(name_count: u32) -> anyhow::Result<Self> {
-        use std::fmt::Write as _;
-        let mut text =
-            "$TTL 3600\n@ SOA ns admin 1 7200 900 1209600 300\n@ NS ns\nns A 192.0.2.1\n".to_string();
-        for name in 0..name_count {
-            writeln!(text, "h{name:07} A {}", Ipv4Addr::from(address_of(name)))?;
-        }
-        let apex = Name::from_wire(APEX).context("the zone's name")?;
-        let loaded = file::read_text("bench", text.as_bytes(), apex)?;
-        Ok(Self(Arc::new(Catalog::new().with(Arc::new(loaded.zone)))))
+/// A zone with an A record for each name.
+fn catalog(name_count: u32) -> anyhow::Result<Arc<Catalog>> {
+    use std::fmt::Write as _;
+    let mut text = "$TTL 3600\n@ SOA ns admin 1 7200 900 1209600 300\n@ NS ns\nns A 192.0.2.1\n".to_string();
+    for name in 0..name_count {
+        writeln!(text, "h{name:07} A {}", Ipv4Addr::from(address_of(name)))?;
     }
+    let apex = Name::from_wire(APEX).context("the zone's name")?;
+    let loaded = file::read_text("bench", text.as_bytes(), apex)?;
+    Ok(Arc::new(Catalog::new().with(Arc::new(loaded.zone))))
 }
+
+/// A zone answered by the engine.
+struct Addresses {
+    catalog: Arc<Catalog>,
+    cookies: Cookies,
+}
+
+/// When cookies are made, in seconds since 1970.
+const UNIX_S: u32 = 1_700_000_000;
 
 impl Source for Addresses {
     fn has_changed(&mut self) -> bool {
@@ -406,7 +474,7 @@ impl Source for Addresses {
     }
 
     fn find<'a>(&mut self, question: &Question<'_>, size_max: usize, out: &'a mut [u8]) -> Option<Found<'a>> {
-        zones::find(&self.0, &Policy::default(), question, size_max, out)
+        zones::find(&self.catalog, &Policy::default(), question, size_max, out)
     }
 
     fn opt(

@@ -21,7 +21,7 @@ const ALLOWED: [(&str, &[&str]); 20] = [
     ("content", &["base", "packet", "sys"]),
     ("modules", &["base", "wire", "packet", "port", "stack", "pipeline"]),
     ("web", &["base", "config", "logfile", "packet", "stack", "content"]),
-    ("dns", &["base", "config", "logfile", "packet", "stack", "content"]),
+    ("dns", &["base", "config", "logfile", "packet", "sys", "stack", "content"]),
     ("testbed", &["sys"]),
     ("fixture", &["base", "wire", "packet", "sys", "bpf", "port", "stack", "pipeline", "modules", "testbed"]),
     (

@@ -21,6 +21,7 @@ use crate::message::{
 };
 use crate::name::{Folded, NameBuf};
 use crate::query_log::{Logged, QueryLog, Record};
+use crate::store::Store;
 use crate::tcp::{Answered, Answerer, Asked};
 use crate::transfer::clock::{unix_ms, unix_s};
 use crate::transfer::inbound::{is_newer, proposed_serial};
@@ -28,7 +29,8 @@ use crate::transfer::outbound::{Outbound, Script, Ticket};
 use crate::transfer::secondary::Event;
 use crate::transfer::{Relations, Served};
 use crate::tsig::{self, Checked, Pass, Rejection};
-use crate::udp::{self, Found, Source, Whole, zones};
+use crate::udp::beforehand::{Order, Slot};
+use crate::udp::{self, Found, Source, Wanted, Whole, zones};
 use crate::zone::Catalog;
 use arc_swap::{ArcSwap, Cache};
 use crossbeam_channel::Sender;
@@ -119,6 +121,9 @@ pub struct Desk {
     /// What the cookie of the message showed that is being answered.
     cookie: Option<CookieVerdict>,
     wall_clock: WallClock,
+    orders: Sender<Order>,
+    /// Where the answers will be that were ordered last.
+    slot: Arc<Slot>,
 }
 
 /// The time of day, read once for all that is answered at a moment of the worker's clock.
@@ -145,8 +150,14 @@ impl WallClock {
 type Outcome = Answered<Box<Outbound>>;
 
 impl Desk {
-    /// A worker's desk over what is `served`; `checks` leads to the keeper of copied zones.
-    pub(crate) fn new(served: Arc<Served>, config: Arc<DeskConfig>, checks: Sender<Event>) -> Self {
+    /// A worker's desk over what is `served`; `checks` leads to the keeper of copied zones, `orders` to whom makes
+    /// answers beforehand.
+    pub(crate) fn new(
+        served: Arc<Served>,
+        config: Arc<DeskConfig>,
+        checks: Sender<Event>,
+        orders: Sender<Order>,
+    ) -> Self {
         let mut catalog = Cache::new(served.catalog());
         let settled = Arc::clone(catalog.load());
         Self {
@@ -160,6 +171,8 @@ impl Desk {
             log: None,
             cookie: None,
             wall_clock: WallClock::default(),
+            orders,
+            slot: Arc::default(),
         }
     }
 
@@ -446,6 +459,21 @@ impl Source for Desk {
             self.settled = Arc::clone(catalog);
         }
         has_changed
+    }
+
+    #[cold]
+    fn fill(&mut self, wanted: &Wanted) {
+        let Wanted { size_max, byte_count_max, seed } = *wanted;
+        self.slot = Arc::default();
+        let (catalog, slot) = (Arc::clone(&self.settled), Arc::clone(&self.slot));
+        let policy = self.config.policy.clone();
+        // Without the thread, which is gone only when all ends, answers are made when they are asked for.
+        let _ = self.orders.send(Order { catalog, policy, size_max, byte_count_max, seed, slot });
+    }
+
+    #[inline]
+    fn take_filled(&mut self) -> Option<Box<Store>> {
+        self.slot.take()
     }
 
     fn find<'a>(

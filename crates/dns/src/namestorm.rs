@@ -46,6 +46,7 @@ impl Namestorm {
         let tally = desk.tally();
         let mut udp = Responder::new(desk, config, seed());
         udp.set_tally(tally);
+        udp.fill();
         Self { udp, tcp, log: None, logged: Vec::new() }
     }
 
@@ -119,6 +120,7 @@ impl Namestorm {
 
     /// Goes on under other settings.
     pub fn set_config(&mut self, config: &Arc<DeskConfig>) {
+        self.udp.set_size_max(config.udp_size);
         self.udp.source_mut().set_config(Arc::clone(config));
         self.tcp.answerer_mut().set_config(Arc::clone(config));
     }

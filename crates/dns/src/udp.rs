@@ -12,6 +12,7 @@
 //! Not here: what the answer is ([`Source`]), and TCP.
 
 mod account;
+pub mod beforehand;
 mod compose;
 mod glance;
 mod opts;
@@ -104,6 +105,17 @@ pub trait Source {
     /// thrown away if they have.
     fn has_changed(&mut self) -> bool;
 
+    /// Has answers made for `wanted` before they are asked for, if it can; [`Source::take_filled`] has them in the end.
+    /// What was wanted before is wanted no more.
+    fn fill(&mut self, wanted: &Wanted) {
+        let _ = wanted;
+    }
+
+    /// The answers that were made, if they are there by now.
+    fn take_filled(&mut self) -> Option<Box<Store>> {
+        None
+    }
+
     /// The sections that answer `question` in at most `size_max` octets with header, question and OPT, written to
     /// `out` (see [`zones::find`]). `None` if sections alone do not make the answer.
     fn find<'a>(&mut self, question: &Question<'_>, size_max: usize, out: &'a mut [u8]) -> Option<Found<'a>>;
@@ -115,6 +127,17 @@ pub trait Source {
     /// The answer to the message `query` from `peer`, at most `size_max` octets, written to the beginning of `out`.
     /// `None`: silence.
     fn answer(&mut self, query: &[u8], peer: SocketAddr, size_max: usize, out: &mut [u8]) -> Option<Whole>;
+}
+
+/// What a responder's store must be that others fill.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wanted {
+    /// Octets of the longest answer.
+    pub size_max: u16,
+    /// Bytes of entries at most.
+    pub byte_count_max: usize,
+    /// What keys are hashed with.
+    pub seed: u64,
 }
 
 /// A whole message of a source.
@@ -167,6 +190,8 @@ pub struct Responder<S> {
     seats: Box<[Seat; BURST_LEN_MAX]>,
     scratch: Box<[u8; MESSAGE_LEN_MAX]>,
     counters: UdpCounters,
+    /// What is ready was made for other settings.
+    is_stale: bool,
 }
 
 impl<S: Source> Responder<S> {
@@ -184,6 +209,22 @@ impl<S: Source> Responder<S> {
             ),
             scratch: Box::new([0; MESSAGE_LEN_MAX]),
             counters: UdpCounters::default(),
+            is_stale: false,
+        }
+    }
+
+    /// Has answers made beforehand.
+    pub fn fill(&mut self) {
+        let (UdpConfig { size_max, store, .. }, seed) = (self.config, self.store.seed());
+        self.source.fill(&Wanted { size_max, byte_count_max: store.byte_count_max, seed });
+    }
+
+    /// Answers in at most `size_max` octets from the next burst on.
+    pub fn set_size_max(&mut self, size_max: u16) {
+        if size_max != self.config.size_max {
+            self.config.size_max = size_max;
+            self.opts = Opts::new(size_max);
+            self.is_stale = true;
         }
     }
 
@@ -225,14 +266,17 @@ impl<S: Source> Responder<S> {
         }
     }
 
-    /// Throws away what is ready if it is of other zones than there are now. The memory of it goes piece by piece
+    /// Throws away what is ready if it is of other zones than there are now, and takes what was made beforehand. The memory of it goes piece by piece
     /// with the next bursts: to give back all at once would hold them up.
     #[inline]
     fn forget_if_changed(&mut self, pool: &mut Pool) {
         self.store.shrink_retired();
-        if self.source.has_changed() {
+        if self.source.has_changed() || std::mem::take(&mut self.is_stale) {
             self.frames.release(pool);
             self.store.clear();
+            self.fill();
+        } else if let Some(filled) = self.source.take_filled() {
+            self.store.replace(*filled);
         }
     }
 

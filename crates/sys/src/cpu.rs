@@ -49,6 +49,16 @@ pub fn pin_current_thread(cpu: usize) -> Result<(), PinError> {
     set_affinity(0, cpu).map_err(|source| pin_error("this thread".into(), cpu, source))
 }
 
+/// Has the calling thread run only when nobody else wants its processor; whoever wakes up there takes its place.
+///
+/// Needs no capability. Source: sched_setscheduler(2), SCHED_IDLE.
+pub fn run_when_idle() -> io::Result<()> {
+    // SAFETY: `sched_param` is an array of integers, for which zero is a value.
+    let param: libc::sched_param = unsafe { std::mem::zeroed() };
+    // SAFETY: the call reads `param`; zero is the calling thread.
+    crate::syscall::check(unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &param) }).map(drop)
+}
+
 /// Keeps the thread or single-threaded process `pid` on `cpu`; kernel threads may be pinned too.
 ///
 /// Needs CAP_SYS_NICE where the thread is another user's. Source: sched_setaffinity(2).

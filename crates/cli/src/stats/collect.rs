@@ -220,6 +220,7 @@ fn of_dns(server: &mut Namestorm) -> Named {
         ("udp_silent", udp.silence_count),
         ("store_entries", store.entry_count),
         ("store_bytes", store.byte_count),
+        ("store_filled", store.filled_count),
         ("store_evicted", store.evicted_count),
         ("store_declined", store.declined_count),
     ]);

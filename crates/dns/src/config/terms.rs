@@ -18,10 +18,6 @@ use tidegate_base::Duration;
 
 /// How long nothing of what is under way may be acknowledged.
 const SENDING: Duration = Duration::from_secs(30);
-/// Entries of ready answers that are reckoned with at least: zones grow.
-const ENTRY_COUNT_MIN: usize = 1 << 12;
-/// Bytes of a small one: more entries would not fit.
-const ENTRY_LEN: usize = 128;
 
 impl Config {
     /// How connections are limited.
@@ -51,9 +47,7 @@ impl Config {
             AnswerMode::PreCopy => Mode::PreCopy,
         };
         let byte_count_max = usize::try_from(self.memory.0).unwrap_or(usize::MAX) / worker_count.max(1);
-        // With and without DNSSEC; names that are not there are not kept.
-        let entry_count = rrset_count.saturating_mul(2).min(byte_count_max / ENTRY_LEN).max(ENTRY_COUNT_MIN);
-        let store = StoreSize { byte_count_max, entry_count };
+        let store = StoreSize::of_rrsets(byte_count_max, rrset_count);
         UdpConfig { key_form, mode, size_max: self.limits.udp_size, store }
     }
 

@@ -9,7 +9,8 @@
 //!
 //! Invariant: a line is in at most one place; an empty place has line zero, so lines are kept plus one.
 
-use std::alloc::{Layout, handle_alloc_error};
+use super::area;
+use tidegate_sys::mem::Area;
 use zerocopy::{FromZeros, KnownLayout};
 
 /// Places in a bucket.
@@ -56,7 +57,7 @@ const fn equal_lanes(lanes: u64, tag: u16) -> u64 {
 
 /// All buckets.
 pub(crate) struct Index {
-    buckets: Box<[Bucket]>,
+    buckets: Area<Bucket>,
     mask: usize,
 }
 
@@ -65,11 +66,8 @@ impl Index {
     pub(crate) fn new(entry_count: usize) -> Self {
         let place_count = entry_count.max(1).saturating_mul(100) / LOAD_PERCENT;
         let bucket_count = place_count.div_ceil(WIDTH).max(REACH).next_power_of_two();
-        // Fresh pages are zero: nothing of them is touched before it is used.
-        let Ok(buckets) = <[Bucket]>::new_box_zeroed_with_elems(bucket_count) else {
-            handle_alloc_error(Layout::new::<Bucket>())
-        };
-        Self { buckets, mask: bucket_count - 1 }
+        let buckets = area(bucket_count);
+        Self { mask: buckets.len() - 1, buckets }
     }
 
     /// Bytes that it takes.

@@ -3,8 +3,9 @@
 //! ```text
 //!   key (name, type, DNSSEC wanted) --hash--> index: a bucket --line--> arena: an entry --> Sections, Sum
 //! ```
-//! It holds what the answer engine wrote, and is filled as questions come or from a zone beforehand. It belongs
-//! to one worker and to one generation of the zones: when they change, it is emptied between two bursts.
+//! It holds what the answer engine wrote, and is filled as questions come or from the zones beforehand
+//! ([`crate::udp::beforehand`]). It belongs to one worker and to one generation of the zones: when they change, it is
+//! emptied between two bursts.
 //!
 //! Not here: what an answer is (`answer`), and how it gets into a frame (`udp`).
 //!
@@ -22,6 +23,9 @@ pub(crate) use entry::Ready;
 pub use entry::Sections;
 use index::Index;
 pub(crate) use key::{Key, NAME_LEN_MAX, NAME_WORD_COUNT_MAX, NameWords};
+use std::alloc::{Layout, handle_alloc_error};
+use tidegate_sys::mem::Area;
+use zerocopy::FromZeros;
 
 /// Sections longer than this are not kept: few answers are so long, and none goes over UDP unasked (RFC 9715).
 const SECTIONS_LEN_MAX: usize = 4096;
@@ -35,6 +39,25 @@ pub struct StoreSize {
     pub entry_count: usize,
 }
 
+/// Bytes of a small entry.
+const ENTRY_LEN: usize = 2 * entry::LINE_LEN;
+/// Entries that are reckoned with at least: zones grow.
+const ENTRY_COUNT_MIN: usize = 1 << 12;
+
+impl StoreSize {
+    /// For the answers to be had from `rrset_count` record sets, each with and without DNSSEC records, as many as
+    /// fit `byte_count_max`.
+    pub fn of_rrsets(byte_count_max: usize, rrset_count: usize) -> Self {
+        let entry_count = rrset_count.saturating_mul(2).min(byte_count_max / ENTRY_LEN).max(ENTRY_COUNT_MIN);
+        Self { byte_count_max, entry_count }
+    }
+
+    /// Bytes that such answers from `rrset_count` record sets take, if they are small.
+    pub(crate) const fn byte_count_of(rrset_count: usize) -> usize {
+        rrset_count.saturating_mul(2 * ENTRY_LEN)
+    }
+}
+
 /// How often a store did what, and what it holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreCounters {
@@ -44,6 +67,8 @@ pub struct StoreCounters {
     pub hit_count: u64,
     /// Questions without a ready answer.
     pub miss_count: u64,
+    /// Entries made before anybody asked.
+    pub filled_count: u64,
     /// Entries that gave way to others.
     pub evicted_count: u64,
     /// Answers that found no room.
@@ -58,7 +83,7 @@ pub struct Store {
     index: Index,
     arena: Arena,
     /// The memory of what was thrown away, until all of it is given back.
-    retired: Option<Arena>,
+    retired: Vec<Arena>,
     seed: u64,
     counters: StoreCounters,
 }
@@ -70,7 +95,7 @@ impl Store {
             size,
             index: Index::new(size.entry_count.min(size.byte_count_max / entry::LINE_LEN)),
             arena: Arena::new(size.byte_count_max),
-            retired: None,
+            retired: Vec::new(),
             seed,
             counters: StoreCounters::default(),
         }
@@ -80,15 +105,27 @@ impl Store {
     pub(crate) fn clear(&mut self) {
         let Self { index, arena, .. } = Self::new(self.size, self.seed);
         self.index = index;
-        self.retired = Some(std::mem::replace(&mut self.arena, arena));
+        self.retired.push(std::mem::replace(&mut self.arena, arena));
         self.counters.entry_count = 0;
+    }
+
+    /// Goes on with what `filled` holds, which is of the same zones and has the same seed.
+    pub(crate) fn replace(&mut self, filled: Self) {
+        let Self { size, index, arena, counters, .. } = filled;
+        self.size = size;
+        self.index = index;
+        self.retired.push(std::mem::replace(&mut self.arena, arena));
+        self.counters.entry_count = counters.entry_count;
+        self.counters.filled_count += counters.filled_count;
     }
 
     /// Gives a piece of the memory back that [`Store::clear`] left.
     #[inline]
     pub(crate) fn shrink_retired(&mut self) {
-        if self.retired.as_mut().is_some_and(|arena| !arena.shrink()) {
-            self.retired = None;
+        if let Some(arena) = self.retired.last_mut()
+            && !arena.shrink()
+        {
+            self.retired.pop();
         }
     }
 
@@ -150,6 +187,20 @@ impl Store {
         is_kept
     }
 
+    /// Keeps `sections` beforehand, in memory that nothing was in. False if there is none left.
+    pub(crate) fn fill(&mut self, key: &Key, words: &NameWords, sections: &Sections<'_>) -> bool {
+        let Some(words) = words.get(..key.word_count()) else { return false };
+        if sections.octets.len() > SECTIONS_LEN_MAX || self.locate(key, words).is_some() {
+            return true;
+        }
+        let line_count = entry::line_count(usize::from(key.name_len), sections.octets.len());
+        let Some(line) = self.arena.alloc_unused(line_count) else { return false };
+        let is_kept = self.put(line, key, words, sections).is_some();
+        self.counters.entry_count += u64::from(is_kept);
+        self.counters.filled_count += u64::from(is_kept);
+        is_kept
+    }
+
     fn try_insert(&mut self, key: &Key, words: &[u64], sections: &Sections<'_>) -> Option<()> {
         let Self { index, arena, counters, .. } = self;
         let mut evict = |hash, line| {
@@ -159,6 +210,12 @@ impl Store {
         };
         let line_count = entry::line_count(usize::from(key.name_len), sections.octets.len());
         let line = arena.alloc(line_count, &mut evict)?;
+        self.put(line, key, words, sections)
+    }
+
+    /// Writes an entry to the lines from `line` on, which are its own.
+    fn put(&mut self, line: u32, key: &Key, words: &[u64], sections: &Sections<'_>) -> Option<()> {
+        let Self { index, arena, .. } = self;
         entry::write(arena.at_mut(line), key, words, sections)?;
         if !index.insert(key.hash, line) {
             arena.free(line);
@@ -166,4 +223,10 @@ impl Store {
         }
         Some(())
     }
+}
+
+/// `count` zeroed values, or fewer, halved as often as it takes, if there are no addresses for so many.
+fn area<T: FromZeros>(count: usize) -> Area<T> {
+    let mut sizes = std::iter::successors(Some(count.max(1)), |size| Some(size / 2).filter(|size| *size > 0));
+    sizes.find_map(|size| Area::zeroed(size).ok()).unwrap_or_else(|| handle_alloc_error(Layout::new::<T>()))
 }

@@ -89,7 +89,7 @@ fn a_cleared_store_is_empty_and_gives_its_memory_back() {
     (0..1000).for_each(|n| assert!(insert(&mut store, n, &[0; 2000])));
     store.clear();
     assert_eq!(find(&mut store, 1), None);
-    while store.retired.is_some() {
+    while !store.retired.is_empty() {
         store.shrink_retired();
     }
     assert!(insert(&mut store, 1, b"again"));

@@ -8,6 +8,7 @@ use super::secondary::{self, Event};
 use super::served::Served;
 use crate::desk::{Desk, DeskConfig};
 use crate::name::Name;
+use crate::udp::beforehand::{self, Order};
 use crossbeam_channel::Sender;
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use std::sync::Arc;
 pub struct Exchange {
     served: Arc<Served>,
     events: Sender<Event>,
+    orders: Sender<Order>,
 }
 
 impl Exchange {
@@ -24,7 +26,7 @@ impl Exchange {
         let clock = Clock::start();
         let served = Served::new(relations, sender::start(clock, seed)?, clock);
         let events = secondary::start(&served, clock, patience, !seed)?;
-        Ok(Self { served, events })
+        Ok(Self { served, events, orders: beforehand::start()? })
     }
 
     /// What is served.
@@ -34,7 +36,7 @@ impl Exchange {
 
     /// A worker's desk.
     pub fn desk(&self, config: Arc<DeskConfig>) -> Desk {
-        Desk::new(Arc::clone(&self.served), config, self.events.clone())
+        Desk::new(Arc::clone(&self.served), config, self.events.clone(), self.orders.clone())
     }
 
     /// Goes on under other relations. Copies of zones that are new among them are taken up; those that are gone

@@ -166,20 +166,29 @@ fn copy(from: &[u8], to: &mut [u8]) {
 #[inline]
 fn finish(message: &mut [u8], question_end: usize, ready: &Ready<'_>, opt: Option<&OptRecord>) -> Sum {
     let sections = &ready.sections;
-    let Some((query, _)) = message.split_at_mut_checked(question_end) else { return Sum::ZERO };
-    if let Some([_, _, f0, f1, _, _, counts @ ..]) = query.first_chunk_mut::<HEADER_LEN>() {
-        // RFC 1035 section 4.1.1: RD is copied; RFC 4035 section 3.1.6: CD is cleared.
-        let flags = QR | sections.flags | u16::from_be_bytes([*f0, *f1]) & RD;
-        [*f0, *f1] = flags.to_be_bytes();
-        let [an, ns, ar] = sections.counts;
-        let ar = ar + u16::from(opt.is_some());
-        for (to, count) in counts.as_chunks_mut::<2>().0.iter_mut().zip([an, ns, ar]) {
-            *to = count.to_be_bytes();
-        }
-    }
+    let Some((header, rest)) = message.split_first_chunk_mut::<HEADER_LEN>() else { return Sum::ZERO };
+    let question = rest.get(..question_end - HEADER_LEN).unwrap_or_default();
+    let [i0, i1, f0, f1, ..] = *header;
+    // RFC 1035 section 4.1.1: RD is copied; RFC 4035 section 3.1.6: CD is cleared.
+    let flags = QR | sections.flags | u16::from_be_bytes([f0, f1]) & RD;
+    let [an, ns, ar] = sections.counts;
+    let words = [u16::from_be_bytes([i0, i1]), flags, 1, an, ns, ar + u16::from(opt.is_some())];
+    *header = header_of(words);
+    // Summed up from these words, not from where they were just written: reading them back at once, in other
+    // portions, would wait for them to arrive.
+    let header_sum = words.iter().fold(Sum::ZERO, |sum, word| sum + Sum::of_u16(*word));
     let opt_sum = opt.map_or(Sum::ZERO, OptRecord::sum);
     let tail = ready.sum + opt_sum.at_offset(sections.octets.len());
-    Sum::of(query) + tail.at_offset(question_end)
+    header_sum + Sum::of(question) + tail.at_offset(question_end)
+}
+
+/// The octets of a header's words.
+#[inline]
+fn header_of(words: [u16; HEADER_LEN / 2]) -> [u8; HEADER_LEN] {
+    let octets = words.map(u16::to_be_bytes);
+    let mut header = [0; HEADER_LEN];
+    header.copy_from_slice(octets.as_flattened());
+    header
 }
 
 /// Puts the query's name, pointers followed, in its place.

@@ -121,8 +121,10 @@ impl Edns {
             return None;
         }
         let udp_size = u16::from_be_bytes([*s0, *s1]);
-        let wants_option =
-            !options.is_empty() && wants_option(&message::Edns::parse(udp_size, 0, options).ok()?);
+        let wants_option = match options {
+            [] => false,
+            _ => wants_option(&message::Edns::parse(udp_size, 0, options).ok()?)?,
+        };
         Some(Self { udp_size, wants_dnssec: z0 & 0x80 != 0, wants_option })
     }
 
@@ -133,10 +135,11 @@ impl Edns {
     }
 }
 
-/// Whether an answer over UDP has an option because of those of the query.
+/// Whether an answer over UDP has an option because of those of the query; `None` if that depends on the zone (RFC
+/// 7314).
 #[inline]
-const fn wants_option(edns: &message::Edns<'_>) -> bool {
-    edns.cookie.is_some() || edns.wants_nsid
+const fn wants_option(edns: &message::Edns<'_>) -> Option<bool> {
+    if edns.wants_expire { None } else { Some(edns.cookie.is_some() || edns.wants_nsid) }
 }
 
 /// `None` if the header is not that of a plain query with at most one additional record, which may be OPT.

@@ -249,6 +249,7 @@ fn with_options(mut query: Vec<u8>, options: &[(u16, &[u8])]) -> Vec<u8> {
 
 const NSID: u16 = 3;
 const SUBNET: u16 = 8;
+const EXPIRE: u16 = 9;
 const COOKIE: u16 = 10;
 
 /// What resolvers send, and what breaks the rules.
@@ -258,6 +259,7 @@ fn option_lists() -> Vec<Vec<(u16, &'static [u8])>> {
         vec![(COOKIE, b"client'sand sixteen of a server")],
         vec![(COOKIE, b"client'snot8")],
         vec![(NSID, b"")],
+        vec![(EXPIRE, b"")],
         vec![(SUBNET, b"\x00\x01\x18\x00\xc0\x00\x02")],
         vec![(65_001, b"?"), (NSID, b""), (COOKIE, b"client's"), (COOKIE, b"another's"), (12, &[0; 40])],
     ]
@@ -433,7 +435,7 @@ fn queries_with_options_are_answered_from_what_is_ready_and_counted() {
         net.ask(&[with_options(query(3, "web.example", 1, EDNS[2]), &[(COOKIE, &known)])]);
         let counters = net.stack.service().0.counters();
         assert_eq!((counters.found_count, counters.ready_count), (2, 5), "{counters:?}");
-        assert_eq!(counters.answered_count, 1, "a cookie of a length that there is not");
+        assert_eq!(counters.answered_count, 2, "a cookie of a length that there is not, and EXPIRE");
         let counted = tally.read().scalars;
         let cookies = (counted.cookie_client_only_count, counted.cookie_bad_count, counted.cookie_good_count);
         assert_eq!(cookies, (2, 1, 1), "{mode:?}");

@@ -1,11 +1,14 @@
-//! Memory from the kernel for frame pools: anonymous, present, on huge pages where there are any.
+//! Memory from the kernel, on huge pages where there are any: for frame pools ([`Mapping`], present from the start)
+//! and for long tables ([`Area`], present as it is used).
 //!
-//! Not an allocator, and no view of the memory: a [`Mapping`] is an address range and the promise that it
+//! Not an allocator. A [`Mapping`] is no view of the memory either: it is an address range and the promise that it
 //! stays mapped. Who may read or write which part of it, and when, is decided by whoever carves it up
 //! (`tidegate-packet`), because the kernel writes to it as well once it is a UMEM.
 
+mod area;
 mod hugepage;
 
+pub use area::Area;
 pub use hugepage::{HUGE_PAGE_SIZE, HugePageError, RaisedLimit, allow_huge_pages, huge_pages_available};
 
 use std::io;
