@@ -1,6 +1,5 @@
 //! Patience, limits and draining.
 use crate::net::{Net, query};
-use tidegate_base::Duration;
 use tidegate_dns::tcp::Bounds;
 use tidegate_stack::Closed;
 
