@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 mod agenda;
+pub mod class;
 mod context;
 mod environment;
 mod gate;
