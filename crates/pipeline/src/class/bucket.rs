@@ -34,9 +34,9 @@ impl Bucket {
         if self.limit == 0 {
             return None;
         }
+        self.run_max = used.max(self.run_max - self.run_max / 64);
         self.refill(now);
         self.level = self.level.saturating_sub(product(used, self.ticks_per_s));
-        self.run_max = used.max(self.run_max - self.run_max / 16);
         self.level_at()
     }
 

@@ -97,7 +97,7 @@ impl ClassTree {
 
     /// Task `leaf` ran until `now` and used `used`. One that found nothing to do (`did_work` is false) is
     /// passed over until another one has worked or none is left, so that it cannot keep others from running
-    /// whatever its precedence; it loses no share by that. A task of no class counts for nothing.
+    /// whatever its precedence; its group's share is not touched by that. A task of no class counts for nothing.
     #[inline]
     pub fn account(&mut self, leaf: LeafId, used: Usage, now: Ticks, did_work: bool) {
         let Some(class) = self.class_at(leaf) else { return };

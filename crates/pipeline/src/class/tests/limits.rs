@@ -2,6 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
+use tidegate_base::Rng;
 
 /// A limited class with one task.
 fn limited(ticks_per_s: u64, policy: Policy) -> (ClassTree, ClassId) {

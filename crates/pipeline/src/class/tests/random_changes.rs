@@ -3,6 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use tidegate_base::Rng;
 
 /// A class as the model has it.
 struct Twin {
