@@ -12,7 +12,7 @@ use super::error::ClassError;
 use super::link::{Link, NONE, Stops};
 use super::listing::Profile;
 use super::policy::{LeafId, Policy, Position, SHARE_MAX};
-use super::tree::{ClassId, ClassTree, Node};
+use super::tree::{ClassId, ClassTree, IS_TASK, Node};
 use super::usage::Usage;
 
 impl ClassTree {
@@ -90,12 +90,12 @@ impl ClassTree {
     /// Gives a class's policy other numbers; the policy itself stays.
     pub fn set_policy(&mut self, id: ClassId, policy: Policy) -> Result<(), ClassError> {
         let class = self.index(id)?;
-        let Self { nodes, links, profiles, .. } = self;
-        let (node, profile) = (&mut nodes[class as usize], &mut profiles[class as usize]);
+        let Self { nodes, links, hops, profiles, .. } = self;
+        let (node, profile) = (&mut nodes[class as usize], &profiles[class as usize]);
         match (&mut node.discipline, policy) {
             (Discipline::WeightedFair(group), Policy::WeightedFair(resource)) => {
                 group.set_resource(links, class, resource);
-                node.first = node.discipline.first();
+                hops[class as usize] = group.first();
             }
             (Discipline::RateLimit(group), Policy::RateLimit { resource, limit, max_burst }) => {
                 match group.set(resource, limit, max_burst) {
@@ -161,23 +161,22 @@ impl ClassTree {
 
     /// Makes a class that hangs nowhere yet.
     fn make(&mut self, name: &str, policy: Policy, position: Position) -> u32 {
-        let leaf = if let Policy::Leaf(LeafId(leaf)) = policy { leaf } else { NONE };
-        let node = Node {
-            usage: Usage::ZERO,
-            first: NONE,
-            leaf,
-            discipline: Discipline::new(policy, self.ticks_per_s),
+        let node = Node { usage: Usage::ZERO, discipline: Discipline::new(policy, self.ticks_per_s) };
+        let (hop, stops) = match policy {
+            Policy::Leaf(LeafId(task)) => (task | IS_TASK, Stops::NOTHING),
+            _ => (NONE, Stops::EMPTY),
         };
-        let link = Link::new(if leaf == NONE { Stops::EMPTY } else { Stops::NOTHING });
+        let link = Link::new(stops);
         let mut profile = Profile::new(name, policy, position);
         let class = match self.free.pop() {
             Some(class) => {
                 profile.generation = self.profiles[class as usize].generation;
-                (self.nodes[class as usize], self.links[class as usize]) = (node, link);
-                self.profiles[class as usize] = profile;
+                (self.hops[class as usize], self.nodes[class as usize]) = (hop, node);
+                (self.links[class as usize], self.profiles[class as usize]) = (link, profile);
                 class
             }
             None => {
+                self.hops.push(hop);
                 self.nodes.push(node);
                 self.links.push(link);
                 self.profiles.push(profile);
@@ -185,26 +184,24 @@ impl ClassTree {
             }
         };
         self.by_name.insert(name.into(), class);
-        self.enter_leaf(leaf, class);
+        if let Policy::Leaf(leaf) = policy {
+            self.enter_leaf(leaf, class);
+        }
         class
     }
 
-    fn enter_leaf(&mut self, leaf: u32, class: u32) {
-        if leaf == NONE {
-            return;
+    fn enter_leaf(&mut self, leaf: LeafId, class: u32) {
+        if self.leaves.len() <= leaf.0 as usize {
+            self.leaves.resize(leaf.0 as usize + 1, NONE);
         }
-        if self.leaves.len() <= leaf as usize {
-            self.leaves.resize(leaf as usize + 1, NONE);
-        }
-        self.leaves[leaf as usize] = class;
+        self.leaves[leaf.0 as usize] = class;
         self.leaf_count += 1;
     }
 
     /// Gives a class's place back.
     fn forget(&mut self, class: u32) {
-        let leaf = self.nodes[class as usize].leaf;
-        if leaf != NONE {
-            self.leaves[leaf as usize] = NONE;
+        if let Policy::Leaf(leaf) = self.profiles[class as usize].policy {
+            self.leaves[leaf.0 as usize] = NONE;
             self.leaf_count -= 1;
         }
         let profile = &mut self.profiles[class as usize];
@@ -237,16 +234,13 @@ impl ClassTree {
     fn hang(&mut self, parent: u32, class: u32) {
         let position = self.profiles[class as usize].position;
         self.profiles[parent as usize].child_count += 1;
-        let node = &mut self.nodes[parent as usize];
         let link = &mut self.links[class as usize];
         link.parent = parent;
-        node.discipline.adopt(link, position);
-        if link.stops.any() {
-            return;
+        self.nodes[parent as usize].discipline.adopt(link, position);
+        if !link.stops.any() {
+            self.join(parent, class);
+            self.start(parent, Stops::EMPTY);
         }
-        node.discipline.join(&mut self.links, class);
-        node.first = node.discipline.first();
-        self.start(parent, Stops::EMPTY);
     }
 
     /// Takes a class, and all below it, out of its place.
@@ -256,13 +250,8 @@ impl ClassTree {
             self.root = NONE;
             return;
         }
-        let node = &mut self.nodes[parent as usize];
-        if !self.links[class as usize].stops.any() {
-            node.discipline.leave(&mut self.links, class);
-            node.first = node.discipline.first();
-            if node.first == NONE {
-                self.stop(parent, Stops::EMPTY);
-            }
+        if !self.links[class as usize].stops.any() && self.leave(parent, class) == NONE {
+            self.stop(parent, Stops::EMPTY);
         }
         self.links[class as usize].parent = NONE;
         self.profiles[parent as usize].child_count -= 1;
@@ -279,15 +268,13 @@ impl ClassTree {
             return;
         }
         let is_ready = !self.links[class as usize].stops.any();
-        let node = &mut self.nodes[parent as usize];
         if is_ready {
-            node.discipline.leave(&mut self.links, class);
+            self.leave(parent, class);
         }
-        node.discipline.position(&mut self.links[class as usize], position);
+        self.nodes[parent as usize].discipline.position(&mut self.links[class as usize], position);
         if is_ready {
-            node.discipline.join(&mut self.links, class);
+            self.join(parent, class);
         }
-        node.first = node.discipline.first();
     }
 
     fn is_below(&self, mut class: u32, ancestor: u32) -> bool {

@@ -64,14 +64,24 @@ impl Discipline {
         }
     }
 
-    /// `child` ran; it may have left the ready set meanwhile.
-    #[inline]
-    pub(super) fn serve(&mut self, links: &mut [Link], child: u32, used: &Usage) {
+    /// `child` ran; it may have left the ready set meanwhile. Who is first now, or [`NONE`].
+    #[inline(always)]
+    pub(super) fn serve(&mut self, links: &mut [Link], child: u32, used: &Usage) -> u32 {
         match self {
-            Self::Priority(group) => group.serve(links, child),
-            Self::WeightedFair(group) => group.serve(links, child, used),
-            Self::RoundRobin(group) => group.serve(links, child),
-            Self::RateLimit(_) | Self::Leaf => {}
+            Self::Priority(group) => {
+                group.serve(links, child);
+                group.first()
+            }
+            Self::WeightedFair(group) => {
+                group.serve(links, child, used);
+                group.first()
+            }
+            Self::RoundRobin(group) => {
+                group.serve(links, child);
+                group.first()
+            }
+            Self::RateLimit(group) => group.first(),
+            Self::Leaf => NONE,
         }
     }
 

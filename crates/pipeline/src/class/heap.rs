@@ -108,8 +108,9 @@ impl<S: Seat> Heap<S> {
             if below >= count {
                 break;
             }
-            if below + 1 < count && self.entries[below + 1].key < self.entries[below].key {
-                below += 1;
+            if below + 1 < count {
+                // Without a branch: which of the two is smaller cannot be foretold.
+                below += usize::from(self.entries[below + 1].key < self.entries[below].key);
             }
             if entry.key <= self.entries[below].key {
                 break;

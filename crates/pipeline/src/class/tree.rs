@@ -24,15 +24,17 @@ pub struct ClassId {
 /// A class, as far as every run needs it.
 pub(super) struct Node {
     pub(super) usage: Usage,
-    /// Which child runs next, or [`NONE`].
-    pub(super) first: u32,
-    /// Which task it is, or [`NONE`] for a group.
-    pub(super) leaf: u32,
     pub(super) discipline: Discipline,
 }
 
+/// Set in the hop of a leaf, whose other bits then are its task.
+pub(super) const IS_TASK: u32 = 1 << 31;
+
 /// One worker's traffic classes.
 pub struct ClassTree {
+    /// For each class the child that runs next, or [`NONE`]; for a leaf its task with [`IS_TASK`]. Apart from
+    /// the classes, so that the walk down touches little memory.
+    pub(super) hops: Vec<u32>,
     pub(super) nodes: Vec<Node>,
     pub(super) links: Vec<Link>,
     pub(super) profiles: Vec<Profile>,
@@ -58,6 +60,7 @@ impl ClassTree {
     /// The tree of worker `worker`, without classes, for a clock of `ticks_per_s` (at least 1).
     pub fn new(worker: u32, ticks_per_s: u64) -> Self {
         Self {
+            hops: Vec::new(),
             nodes: Vec::new(),
             links: Vec::new(),
             profiles: Vec::new(),
@@ -82,23 +85,22 @@ impl ClassTree {
         if now.0 >= self.next_wake {
             self.graft_due(now);
         }
-        let mut at = self.root;
-        if at == NONE || (self.links[at as usize].stops.any() && !self.recall_for(at)) {
+        let root = self.root;
+        if root == NONE || (self.links[root as usize].stops.any() && !self.recall_for(root)) {
             return None;
         }
-        loop {
-            let node = &self.nodes[at as usize];
-            if node.leaf != NONE {
-                return Some(LeafId(node.leaf));
-            }
-            at = node.first;
+        let mut hop = root;
+        while hop & IS_TASK == 0 {
+            hop = self.hops[hop as usize];
         }
+        Some(LeafId(hop & !IS_TASK))
     }
 
     /// Task `leaf` ran until `now` and used `used`. One that found nothing to do (`did_work` is false) is
     /// passed over until another one has worked or none is left, so that it cannot keep others from running
     /// whatever its precedence; its group's share is not touched by that. A task of no class counts for nothing.
-    #[inline]
+    // Always inlined, and the walk with it: a usage that goes through memory costs more than its addition.
+    #[inline(always)]
     pub fn account(&mut self, leaf: LeafId, used: Usage, now: Ticks, did_work: bool) {
         let Some(class) = self.class_at(leaf) else { return };
         self.charge(class, &used, now);
@@ -144,7 +146,7 @@ impl ClassTree {
     }
 
     /// Adds a run to each class from the leaf to the root, and prunes the limits that it overdrew.
-    #[inline]
+    #[inline(always)]
     fn charge(&mut self, leaf: u32, used: &Usage, now: Ticks) {
         let mut at = leaf;
         loop {
@@ -159,13 +161,13 @@ impl ClassTree {
             if parent == NONE {
                 return;
             }
-            let group = &mut self.nodes[parent as usize];
-            group.discipline.serve(&mut self.links, at, used);
-            group.first = group.discipline.first();
+            let group = &mut self.nodes[parent as usize].discipline;
+            self.hops[parent as usize] = group.serve(&mut self.links, at, used);
             at = parent;
         }
     }
 
+    #[inline(never)]
     pub(super) fn throttle(&mut self, class: u32, until: Ticks) {
         self.set_wake(class, until);
         self.stop(class, Stops::THROTTLED);
@@ -201,9 +203,7 @@ impl ClassTree {
             if link.stops.any() || parent == NONE {
                 return;
             }
-            let group = &mut self.nodes[parent as usize];
-            group.discipline.join(&mut self.links, at);
-            group.first = group.discipline.first();
+            self.join(parent, at);
             (at, reason) = (parent, Stops::EMPTY);
         }
     }
@@ -219,17 +219,31 @@ impl ClassTree {
             if was_stopped || parent == NONE {
                 return;
             }
-            let group = &mut self.nodes[parent as usize];
-            group.discipline.leave(&mut self.links, at);
-            group.first = group.discipline.first();
-            if group.first != NONE {
+            if self.leave(parent, at) != NONE {
                 return;
             }
             (at, reason) = (parent, Stops::EMPTY);
         }
     }
 
+    /// Enters `child` into `parent`'s ready set.
+    pub(super) fn join(&mut self, parent: u32, child: u32) {
+        let group = &mut self.nodes[parent as usize].discipline;
+        group.join(&mut self.links, child);
+        self.hops[parent as usize] = group.first();
+    }
+
+    /// Takes `child` out of `parent`'s ready set. Who is first now, or [`NONE`].
+    pub(super) fn leave(&mut self, parent: u32, child: u32) -> u32 {
+        let group = &mut self.nodes[parent as usize].discipline;
+        group.leave(&mut self.links, child);
+        let first = group.first();
+        self.hops[parent as usize] = first;
+        first
+    }
+
     /// Lets a leaf that found nothing wait for the others.
+    #[inline(never)]
     fn give_way(&mut self, class: u32) {
         if !self.links[class as usize].stops.has(Stops::YIELDED) {
             self.yielded.push(class);
@@ -245,6 +259,7 @@ impl ClassTree {
     }
 
     /// Those that gave way may run again.
+    #[inline(never)]
     fn recall(&mut self) {
         for index in 0..self.yielded.len() {
             self.start(self.yielded[index], Stops::YIELDED);
