@@ -7,8 +7,8 @@ use serde::Deserialize;
 #[serde(rename_all = "kebab-case")]
 pub enum PackMode {
     /// Keep packets ready to be sent again.
-    #[default]
     PreCopy,
-    /// Copy each packet from the one copy in memory.
+    /// Copy each packet from the one copy in memory (docs/adr/0007).
+    #[default]
     Memcopy,
 }

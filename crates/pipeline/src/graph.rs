@@ -3,6 +3,7 @@
 //! Invariant: a graph has no cycle, so that one pass in topological order brings every frame as far
 //! as it goes.
 
+use crate::metadata::{self, Layout, ModuleView, Place, Relocation, Scene};
 use crate::module::{GateCounts, Module};
 use std::collections::HashMap;
 use thiserror::Error;
@@ -62,6 +63,8 @@ pub(crate) struct Node {
     pub(crate) name: String,
     pub(crate) part: Part,
     pub(crate) gates: GateCounts,
+    /// Where its attributes are, and how that changes what it keeps; none if that stays.
+    pub(crate) places: Option<(Vec<Place>, Relocation)>,
     /// For each output gate up to the last that leads somewhere, the module and input gate it leads to.
     pub(crate) outputs: Vec<Option<(usize, usize)>>,
 }
@@ -96,7 +99,7 @@ impl Graph {
             return Err(GraphError::NameTaken(name.into()));
         }
         let id = ModuleId(self.nodes.len());
-        self.nodes.push(Node { name: name.into(), part, gates, outputs: Vec::new() });
+        self.nodes.push(Node { name: name.into(), part, gates, places: None, outputs: Vec::new() });
         self.by_name.insert(name.into(), id);
         Ok(id)
     }
@@ -129,6 +132,33 @@ impl Graph {
         }
         outputs[out] = Some((to.0, input));
         Ok(())
+    }
+
+    /// Tells a module where its attributes are, and how to change the frames that it keeps from before.
+    pub fn bind(&mut self, id: ModuleId, places: Vec<Place>, relocation: Relocation) {
+        self.nodes[id.0].places = Some((places, relocation));
+    }
+
+    /// Finds places for the attributes of a graph of new modules only: who keeps modules knows what they declare, and
+    /// binds them itself.
+    pub fn lay_out(&mut self) -> Layout {
+        let next: Vec<Vec<usize>> =
+            self.nodes.iter().map(|node| node.outputs.iter().flatten().map(|(to, _)| *to).collect()).collect();
+        let view = |(node, next)| {
+            let Node { name, part, .. }: &Node = node;
+            let attributes = match part {
+                Part::New(module) => module.attributes(),
+                Part::Kept => &[],
+            };
+            ModuleView { name, attributes, next }
+        };
+        let views: Vec<ModuleView<'_>> =
+            self.nodes.iter().zip(next.iter().map(Vec::as_slice)).map(view).collect();
+        let layout = metadata::lay_out(&Scene { modules: &views });
+        for (number, node) in self.nodes.iter_mut().enumerate() {
+            node.places = Some((layout.places(number).to_vec(), Relocation::default()));
+        }
+        layout
     }
 
     /// Joins modules in a row, gate 0 to gate 0.

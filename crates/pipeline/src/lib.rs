@@ -2,17 +2,20 @@
 //! core, batch by batch, to completion.
 //!
 //! ```text
-//!   port_in ---0-> acl ---0-> stack ---0-> port_out        one round, in this order:
-//!                   |                        ^               every module takes what waits at its
-//!                   +-1-> mirror ------------+               input gates (small batches that met
-//!                                                            there are merged), then has its own turn
+//!   port_in ---0-> acl ---0-> stack ---0-> port_out        a task (port_in's, the stack's timers) has its
+//!                   |                        ^               turn, then every module that its frames
+//!                   +-1-> mirror ------------+               reach, in topological order; small batches
+//!                                                            that meet at an input gate are merged
 //! ```
 //!
 //! Time and sleep come from an [`Environment`], frames from [`Port`](tidegate_port::Port)s: the
 //! kernel's ([`KernelEnvironment`]) in production, scripted ones in a test or a simulation.
 //!
-//! Not here: what modules do (`modules`), scheduling by class (one worker runs each module once a
-//! round) and metadata attributes; both act on the [`Graph`] when it is compiled into a [`Worker`].
+//! Which task has its turn, the [`class`] tree says, if it has rules; otherwise each has one a round. What frames carry
+//! from module to module beside their data has its place by [`metadata`]. A [`Graph`] that replaces another keeps the
+//! modules that it names, with all that they hold.
+//!
+//! Not here: what modules do (`modules`).
 #![forbid(unsafe_code)]
 
 mod agenda;
@@ -28,6 +31,7 @@ mod pace;
 mod patience;
 mod snapshot;
 mod step;
+mod turns;
 mod worker;
 
 pub use context::Context;

@@ -1,6 +1,7 @@
 //! What a module is: code between gates.
 
 use crate::Context;
+use crate::metadata::{Attribute, Place, Relocation};
 use std::any::Any;
 use std::os::fd::BorrowedFd;
 use tidegate_base::Instant;
@@ -64,6 +65,21 @@ pub trait Module: Any + Send {
     /// Frames arrived at input gate `gate`. What the module leaves in `batch` is dropped and counted.
     fn process(&mut self, ctx: &mut Context<'_>, gate: usize, batch: &mut Batch);
 
+    /// The metadata attributes that it reads and writes. Fixed as long as it lives.
+    fn attributes(&self) -> &[Attribute] {
+        &[]
+    }
+
+    /// Where its attributes are from now on, in the order in which it declares them. Without a word, nowhere.
+    fn bind(&mut self, places: &[Place]) {
+        let _ = places;
+    }
+
+    /// Attributes have moved: puts them right in the frames that it keeps.
+    fn relocate(&mut self, relocation: &Relocation) {
+        let _ = relocation;
+    }
+
     /// How many tasks it has: turns that the scheduler gives it though no frame arrived. Sources and queues have
     /// one; most modules none.
     fn task_count(&self) -> usize {
@@ -108,6 +124,12 @@ pub trait Module: Any + Send {
     /// Counters of its own, by name.
     fn counters(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
+    }
+
+    /// Another of its kind and with its parameters, for another worker; `None` for one that only one worker may have,
+    /// because its state is not to be divided.
+    fn fork(&self) -> Option<Box<dyn Module>> {
+        None
     }
 
     /// It leaves its worker for good: the frames that it keeps go back to the pool.

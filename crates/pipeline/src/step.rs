@@ -92,6 +92,12 @@ impl Program {
             // `compile` has seen that what is kept is there.
             (Part::Kept, None) => return Vec::new(),
         };
+        if let Some((places, relocation)) = &node.places {
+            step.module.bind(places);
+            if !relocation.is_empty() {
+                step.module.relocate(relocation);
+            }
+        }
         step.queues = first..self.queues.len();
         let tasks = (0..step.module.task_count()).map(|number| Task { step: at, number });
         self.tasks.extend(tasks);

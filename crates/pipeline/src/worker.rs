@@ -10,6 +10,7 @@
 //! waits for longer than that closure takes.
 
 use crate::agenda::Agenda;
+use crate::class::{ClassTree, LeafId};
 use crate::context::{Context, Core};
 use crate::gate::{Hooks, Queue, show};
 use crate::graph::{Graph, GraphError};
@@ -19,6 +20,7 @@ use crate::pace::Pace;
 use crate::patience::Patience;
 use crate::snapshot::{Snapshot, snapshot_of};
 use crate::step::{Program, Step, Task};
+use crate::turns::Turns;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::any::Any;
 use std::os::fd::BorrowedFd;
@@ -60,6 +62,8 @@ impl Idle {
 /// How a worker runs.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkerConfig {
+    /// Its number among its fellows.
+    pub number: u32,
     /// The most frames a port is asked for at a time, 1 to 32.
     pub batch_len: usize,
     /// What to do when idle.
@@ -70,7 +74,7 @@ pub struct WorkerConfig {
 
 impl Default for WorkerConfig {
     fn default() -> Self {
-        Self { stopwatch: None, batch_len: BATCH_LEN_MAX, idle: Idle::ADAPTIVE }
+        Self { number: 0, stopwatch: None, batch_len: BATCH_LEN_MAX, idle: Idle::ADAPTIVE }
     }
 }
 
@@ -118,7 +122,7 @@ pub fn control(wake: impl Fn() + Send + Sync + 'static) -> (Control, Receiver<Co
 pub struct Worker {
     config: WorkerConfig,
     steps: Vec<Step>,
-    tasks: Vec<Task>,
+    turns: Turns,
     /// Some module asks for room before it emits.
     asks_room: bool,
     core: Core,
@@ -152,7 +156,7 @@ impl Worker {
         let mut worker = Self {
             config,
             steps: Vec::new(),
-            tasks: Vec::new(),
+            turns: Turns::new(config.number),
             asks_room: false,
             core,
             batch: Batch::new(),
@@ -185,7 +189,9 @@ impl Worker {
         self.core.rooms = vec![usize::MAX; queue_count];
         self.core.bulk_lens = vec![0; queue_count];
         (self.steps, self.core.queues) = (program.steps, program.queues);
-        (self.tasks, self.asks_room) = (program.tasks, program.asks_room);
+        self.asks_room = program.asks_room;
+        let named = program.tasks.iter().map(|task| (self.steps[task.step].name.as_str(), *task));
+        self.turns.set(&named.collect::<Vec<_>>());
         self.note_links();
         self.measure_bulk();
         let mut left: Vec<Box<dyn Module>> = old.steps.into_iter().map(|step| step.module).collect();
@@ -235,23 +241,46 @@ impl Worker {
         if self.asks_room {
             self.measure_rooms();
         }
-        for at in 0..self.tasks.len() {
-            let done = match self.config.stopwatch {
-                None => self.run_task(at, &Untimed),
-                Some(clock) => self.run_task(at, &clock),
-            };
-            work += done.packet_count;
-        }
+        work += if self.turns.is_plain() { self.run_all() } else { self.run_chosen(now) };
         for port in &mut self.core.ports {
             port.flush(&mut self.core.pool);
         }
         work
     }
 
+    /// Every task once.
+    #[inline]
+    fn run_all(&mut self) -> usize {
+        let mut packet_count = 0;
+        for at in 0..self.turns.task_count() {
+            let Some((leaf, task)) = self.turns.task(at) else { continue };
+            let work = self.run_task_timed(task);
+            self.turns.note(leaf, work);
+            packet_count += work.packet_count;
+        }
+        packet_count
+    }
+
+    /// The task whose turn it is by the rules of its classes.
+    fn run_chosen(&mut self, now: Instant) -> usize {
+        let Some((leaf, task)) = self.turns.next(now) else { return 0 };
+        let work = self.run_task_timed(task);
+        self.turns.on_run(leaf, work, now);
+        work.packet_count
+    }
+
+    #[inline]
+    fn run_task_timed(&mut self, task: Task) -> Work {
+        match self.config.stopwatch {
+            None => self.run_task(task, &Untimed),
+            Some(clock) => self.run_task(task, &clock),
+        }
+    }
+
     /// One turn of a task.
     #[inline]
-    fn run_task(&mut self, at: usize, stopwatch: &impl Stopwatch) -> Work {
-        let Task { step, number } = self.tasks[at];
+    fn run_task(&mut self, task: Task, stopwatch: &impl Stopwatch) -> Work {
+        let Task { step, number } = task;
         let work = self.call(step, stopwatch, |module, ctx, _| module.run(ctx, number));
         self.drain(stopwatch);
         work
@@ -342,6 +371,16 @@ impl Worker {
         }
     }
 
+    /// Changes the tree of traffic classes, and thereby whose turn it is.
+    pub fn edit_classes<R>(&mut self, change: impl FnOnce(&mut ClassTree) -> R) -> R {
+        self.turns.edit(change)
+    }
+
+    /// The leaf of a module's task in the tree of classes.
+    pub fn leaf(&self, module: &str, task: usize) -> Option<LeafId> {
+        self.turns.leaf(module, task)
+    }
+
     /// The counters now.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot {
@@ -370,7 +409,9 @@ impl Worker {
 
     fn sleep(&mut self, env: &mut impl Environment) {
         self.sleep_count += 1;
-        let deadline = self.steps.iter().filter_map(|s| s.module.next_deadline()).min();
+        self.turns.settle(None);
+        let deadlines = self.steps.iter().filter_map(|s| s.module.next_deadline());
+        let deadline = deadlines.chain(self.turns.next_wake()).min();
         let ports = self.core.ports.iter().filter_map(|p| p.wait_fd());
         let modules = self.steps.iter().filter_map(|s| s.module.wait_fd());
         let fds: Vec<BorrowedFd<'_>> = ports.chain(modules).collect();

@@ -1,0 +1,183 @@
+//! Whose turn it is: a worker's tasks, and the tree of classes that ranks them.
+//!
+//! Without rules, which is what a server of its own has, every task runs once a round in topological order and the tree
+//! is only told now and then what was used. With rules, a round is one turn of the task that the tree chooses.
+//!
+//! Invariant: each task has one leaf, whose number stays the same as long as its module is there.
+
+use crate::class::{ClassTree, LeafId, Policy, Position, Ticks, Usage};
+use crate::module::Work;
+use crate::step::Task;
+use std::collections::HashMap;
+use tidegate_base::Instant;
+
+/// Ticks a second: the clock of [`Instant`] is in nanoseconds.
+const TICKS_PER_S: u64 = 1_000_000_000;
+
+/// One task by number, as long as its module is there.
+#[derive(Clone, Copy, Debug)]
+struct Seat {
+    task: Task,
+    /// What it used since the tree was told.
+    used: Usage,
+}
+
+/// A run that lasts until the next one begins.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    leaf: LeafId,
+    work: Work,
+    began: Instant,
+}
+
+/// All of a worker's tasks.
+pub(crate) struct Turns {
+    tree: ClassTree,
+    /// By leaf.
+    seats: Vec<Option<Seat>>,
+    leaves: HashMap<(String, usize), LeafId>,
+    /// Upstream before downstream.
+    order: Vec<LeafId>,
+    is_ruled: bool,
+    run: Option<Run>,
+}
+
+impl Turns {
+    /// No tasks yet, of worker `worker`.
+    pub(crate) fn new(worker: u32) -> Self {
+        Self {
+            tree: ClassTree::new(worker, TICKS_PER_S),
+            seats: Vec::new(),
+            leaves: HashMap::new(),
+            order: Vec::new(),
+            is_ruled: false,
+            run: None,
+        }
+    }
+
+    /// These are the tasks from now on, each with its module's name. Those that are new get a leaf that nobody ranks;
+    /// those that are gone lose theirs.
+    pub(crate) fn set(&mut self, tasks: &[(&str, Task)]) {
+        self.settle(None);
+        let mut gone = std::mem::take(&mut self.leaves);
+        self.order.clear();
+        for &(module, task) in tasks {
+            let key = (module.to_owned(), task.number);
+            let leaf = gone.remove(&key).or_else(|| self.add_leaf(module, task));
+            let Some(leaf) = leaf else { continue };
+            let used = self.seats[leaf.0 as usize].map_or(Usage::ZERO, |seat| seat.used);
+            self.seats[leaf.0 as usize] = Some(Seat { task, used });
+            self.leaves.insert(key, leaf);
+            self.order.push(leaf);
+        }
+        for leaf in gone.into_values() {
+            self.seats[leaf.0 as usize] = None;
+            if let Some(class) = self.tree.find_leaf(leaf) {
+                // A leaf has no children, so nothing keeps it.
+                let _ = self.tree.remove(class);
+            }
+        }
+        self.note_rules();
+    }
+
+    fn add_leaf(&mut self, module: &str, task: Task) -> Option<LeafId> {
+        let free = self.seats.iter().position(Option::is_none).unwrap_or(self.seats.len());
+        let leaf = LeafId(free as u32);
+        let name = format!("!leaf_{module}:{}", task.number);
+        self.tree.add(&name, None, Policy::Leaf(leaf), Position::LAST).ok()?;
+        if free == self.seats.len() {
+            self.seats.push(None);
+        }
+        Some(leaf)
+    }
+
+    /// Whether tasks simply take turns.
+    #[inline]
+    pub(crate) const fn is_plain(&self) -> bool {
+        !self.is_ruled
+    }
+
+    /// How many tasks there are.
+    #[inline]
+    pub(crate) const fn task_count(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Without rules: the task whose turn is the `at`th.
+    #[inline]
+    pub(crate) fn task(&self, at: usize) -> Option<(LeafId, Task)> {
+        let leaf = *self.order.get(at)?;
+        Some((leaf, self.seats.get(leaf.0 as usize)?.as_ref()?.task))
+    }
+
+    /// Without rules: that task did `work`.
+    #[inline]
+    pub(crate) fn note(&mut self, leaf: LeafId, work: Work) {
+        if let Some(Some(seat)) = self.seats.get_mut(leaf.0 as usize) {
+            seat.used += &usage(work, 0);
+        }
+    }
+
+    /// With rules: the task to run now, if one may.
+    pub(crate) fn next(&mut self, now: Instant) -> Option<(LeafId, Task)> {
+        self.settle(Some(now));
+        let leaf = self.tree.next(Ticks(now.as_nanos()))?;
+        Some((leaf, self.seats.get(leaf.0 as usize)?.as_ref()?.task))
+    }
+
+    /// With rules: the task that was chosen at `began` did `work`. It counts as having run until the next choice.
+    pub(crate) const fn on_run(&mut self, leaf: LeafId, work: Work, began: Instant) {
+        self.run = Some(Run { leaf, work, began });
+    }
+
+    /// Tells the tree of the last run, which ended at `now`; of unknown length if that is not known.
+    pub(crate) fn settle(&mut self, now: Option<Instant>) {
+        let Some(Run { leaf, work, began }) = self.run.take() else { return };
+        let end = now.unwrap_or(began);
+        let used = usage(work, end.since(began).as_nanos());
+        self.tree.account(leaf, used, Ticks(end.as_nanos()), work.packet_count > 0);
+    }
+
+    /// When a class that is throttled may run again.
+    pub(crate) fn next_wake(&self) -> Option<Instant> {
+        self.is_ruled.then(|| self.tree.next_wake().map(|ticks| Instant::from_nanos(ticks.0)))?
+    }
+
+    /// The leaf of a module's task.
+    pub(crate) fn leaf(&self, module: &str, number: usize) -> Option<LeafId> {
+        self.leaves.get(&(module.to_owned(), number)).copied()
+    }
+
+    /// Changes the tree, which knows by then all that was used.
+    pub(crate) fn edit<R>(&mut self, change: impl FnOnce(&mut ClassTree) -> R) -> R {
+        self.settle(None);
+        for (leaf, seat) in self.seats.iter_mut().enumerate() {
+            if let Some(seat) = seat
+                && seat.used != Usage::ZERO
+            {
+                let used = std::mem::take(&mut seat.used);
+                self.tree.account(LeafId(leaf as u32), used, Ticks(0), true);
+            }
+        }
+        let result = change(&mut self.tree);
+        self.note_rules();
+        result
+    }
+
+    fn note_rules(&mut self) {
+        let root = self.tree.root();
+        self.is_ruled = self.tree.iter().any(|class| match class.policy {
+            Policy::Leaf(_) => class.position != Position::LAST,
+            Policy::RoundRobin => Some(class.id) != root,
+            _ => true,
+        });
+    }
+}
+
+fn usage(work: Work, cycles: u64) -> Usage {
+    Usage { count: 1, cycles, packets: work.packet_count as u64, bits: work.byte_count as u64 * 8 }
+}
+
+#[cfg(test)]
+#[path = "turns_tests.rs"]
+mod tests;
