@@ -3,7 +3,7 @@
 //!
 //! Classes without a parent: the first is the root. The second brings a root of the tree's own, named
 //! `!default_rr_N` for worker N, under which all of them take turns (BESS does so for tasks that nobody
-//! attached); it goes again with its last child. There, a priority can rank them.
+//! attached); it goes when only one is left. There, a priority can rank them.
 //!
 //! Invariant: every check comes before the first change, so that an error leaves the tree as it was.
 
@@ -255,10 +255,20 @@ impl ClassTree {
         }
         self.links[class as usize].parent = NONE;
         self.profiles[parent as usize].child_count -= 1;
-        if self.is_implicit(parent) && self.profiles[parent as usize].child_count == 0 {
-            self.forget(parent);
-            (self.root, self.is_root_implicit) = (NONE, false);
+        if self.is_implicit(parent) && self.profiles[parent as usize].child_count == 1 {
+            self.drop_implicit_root();
         }
+    }
+
+    /// One class without a parent is left: it is the root.
+    fn drop_implicit_root(&mut self) {
+        let implicit = self.root;
+        if let Some(child) = self.links.iter().position(|link| link.parent == implicit) {
+            self.links[child].parent = NONE;
+            self.root = child as u32;
+        }
+        self.is_root_implicit = false;
+        self.forget(implicit);
     }
 
     fn reposition(&mut self, class: u32, position: Position) {

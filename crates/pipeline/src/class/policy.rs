@@ -27,7 +27,7 @@ pub enum Policy {
     RateLimit {
         /// What is limited.
         resource: Resource,
-        /// How much of it a second; 0 is no limit, as in BESS.
+        /// How much of it a second; 0 is no limit.
         limit: u64,
         /// How much may be saved up while the class has nothing to do. A bucket holds one run in any
         /// case, or lateness would cost rate.

@@ -27,11 +27,13 @@ fn a_lone_class_is_the_root_and_a_second_brings_one_above_both() {
 }
 
 #[test]
-fn the_root_of_the_trees_own_goes_with_its_last_child() {
+fn the_root_of_the_trees_own_goes_when_one_class_is_left() {
     let mut tree = tree();
     let first = add(&mut tree, "first", None, leaf(1), Position::None);
     let second = add(&mut tree, "second", None, leaf(2), Position::None);
+    run_times(&mut tree, 3);
     tree.remove(first).unwrap();
+    assert_eq!((names(&tree), tree.root()), (vec![("second", None)], Some(second)));
     assert_eq!(run_times(&mut tree, 2), [2, 2]);
     tree.remove(second).unwrap();
     assert_eq!((names(&tree), tree.root()), (vec![], None));
@@ -79,18 +81,20 @@ fn a_class_moves_with_all_below_it_and_keeps_what_it_used() {
 }
 
 #[test]
-fn to_move_the_only_child_out_of_the_trees_own_root_and_back() {
+fn a_class_moves_below_its_sibling_and_back() {
     let mut tree = tree();
     let a = add(&mut tree, "a", None, Policy::RoundRobin, Position::None);
     let b = add(&mut tree, "b", None, leaf(2), Position::None);
-    tree.reparent(b, Some(a), Position::None).unwrap();
-    assert_eq!(run_times(&mut tree, 2), [2, 2]);
-    let root = tree.root();
-    tree.reparent(a, root, Position::Priority(4)).unwrap();
-    tree.reparent(b, None, Position::None).unwrap();
-    assert_eq!(tree.root(), root);
-    assert_eq!(names(&tree).len(), 3);
-    assert_eq!(run_times(&mut tree, 2), [2, 2]);
+    for _ in 0..2 {
+        tree.reparent(b, Some(a), Position::None).unwrap();
+        assert_eq!((names(&tree), tree.root()), (vec![("a", None), ("b", Some("a"))], Some(a)));
+        assert_eq!(run_times(&mut tree, 2), [2, 2]);
+        tree.reparent(b, None, Position::None).unwrap();
+        assert_eq!((names(&tree).len(), run_times(&mut tree, 2)), (3, vec![2, 2]));
+        let root = tree.root();
+        tree.reparent(a, root, Position::Priority(4)).unwrap();
+    }
+    assert_eq!(tree.usage(b).unwrap().count, 8);
 }
 
 #[test]
