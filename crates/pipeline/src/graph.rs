@@ -142,8 +142,11 @@ impl Graph {
     /// Finds places for the attributes of a graph of new modules only: who keeps modules knows what they declare, and
     /// binds them itself.
     pub fn lay_out(&mut self) -> Layout {
-        let next: Vec<Vec<usize>> =
-            self.nodes.iter().map(|node| node.outputs.iter().flatten().map(|(to, _)| *to).collect()).collect();
+        let next: Vec<Vec<usize>> = self
+            .nodes
+            .iter()
+            .map(|node| node.outputs.iter().flatten().map(|(to, _)| *to).collect())
+            .collect();
         let view = |(node, next)| {
             let Node { name, part, .. }: &Node = node;
             let attributes = match part {

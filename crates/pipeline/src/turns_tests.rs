@@ -108,8 +108,7 @@ fn by_rules_a_round_is_a_turn_of_the_task_that_is_due() {
     let mut worker = sources(&["a", "b"]);
     let leaves = ["a", "b"].map(|name| worker.leaf(name, 0).unwrap());
     worker.edit_classes(|tree| {
-        let root =
-            tree.add("shares", None, Policy::WeightedFair(Resource::Packet), Position::None).unwrap();
+        let root = tree.add("shares", None, Policy::WeightedFair(Resource::Packet), Position::None).unwrap();
         for (leaf, share) in leaves.into_iter().zip([3, 1]) {
             let class = tree.find_leaf(leaf).unwrap();
             tree.reparent(class, Some(root), Position::Share(share)).unwrap();
