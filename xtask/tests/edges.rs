@@ -11,6 +11,7 @@ const ALLOWED: [(&str, &[&str]); 20] = [
     ("config", &["base"]),
     ("logfile", &[]),
     ("wire", &["base"]),
+    ("table", &["base"]),
     ("packet", &["base"]),
     ("sys", &["base", "packet"]),
     ("bpf", &["sys"]),
