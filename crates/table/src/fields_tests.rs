@@ -59,11 +59,11 @@ proptest! {
             values.iter().zip(&sizes).map(|(value, size)| value & Field::new(*size).mask).collect()
         };
         let (a, b) = (cut(a), cut(b));
-        for index in 0..sizes.len() {
+        for (index, other) in b.iter().enumerate() {
             let mut one_differs = a.clone();
-            one_differs[index] = b[index];
+            one_differs[index] = *other;
             let same = fields.key::<8>(&a).unwrap() == fields.key::<8>(&one_differs).unwrap();
-            prop_assert_eq!(same, a[index] == b[index]);
+            prop_assert_eq!(same, a[index] == *other);
         }
         let mut keys = Keys::new(&fields);
         keys.reset(2);

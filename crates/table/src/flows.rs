@@ -171,14 +171,7 @@ impl<const N: usize, V> Flows<N, V> {
         for (tag, key) in tags.iter_mut().zip(keys) {
             *tag = self.tag(key);
         }
-        for (slot, tag) in slots.iter_mut().zip(&tags).take(keys.len()) {
-            *slot = self.slots[self.home(*tag)];
-        }
-        for (slot, tag) in slots.iter_mut().zip(&tags).take(keys.len()) {
-            if *slot != 0 && tag_of(*slot) != *tag {
-                *slot = self.candidate(*tag);
-            }
-        }
+        self.candidates(&tags, &mut slots, keys.len());
         for (((id, key), slot), tag) in ids.iter_mut().zip(keys).zip(slots).zip(tags) {
             *id = id_of(slot).and_then(|candidate| {
                 let entry = &self.entries[candidate.index()];
@@ -302,14 +295,28 @@ impl<const N: usize, V> Flows<N, V> {
         }
     }
 
-    /// The first slot with this tag, or zero.
+    /// The first slot with each of the tags, or zero: in rounds, as in `Store`.
     #[inline]
-    fn candidate(&self, tag: u32) -> u64 {
-        let mut at = self.home(tag);
-        while self.slots[at] != 0 && tag_of(self.slots[at]) != tag {
-            at = self.after(at);
+    fn candidates(&self, tags: &[u32; BATCH_LEN_MAX], slots: &mut [u64; BATCH_LEN_MAX], count: usize) {
+        let mut open = [0u8; BATCH_LEN_MAX];
+        let mut open_count = 0;
+        for (index, (tag, slot)) in tags.iter().zip(&mut *slots).take(count).enumerate() {
+            *slot = self.slots[self.home(*tag)];
+            open[open_count % BATCH_LEN_MAX] = index as u8;
+            open_count += usize::from((*slot != 0) & (tag_of(*slot) != *tag));
         }
-        self.slots[at]
+        let mut distance = 0;
+        while open_count != 0 {
+            distance += 1;
+            let turns = core::mem::take(&mut open_count);
+            for turn in 0..turns {
+                let index = usize::from(open[turn]) % BATCH_LEN_MAX;
+                let (tag, mask) = (tags[index], self.slots.len() - 1);
+                slots[index] = self.slots[(self.home(tag) + distance) & mask];
+                open[open_count] = index as u8;
+                open_count += usize::from((slots[index] != 0) & (tag_of(slots[index]) != tag));
+            }
+        }
     }
 
     /// Vacates a slot, and moves the later ones of its run up.

@@ -1,7 +1,7 @@
 //! Where MAC addresses are: 48 bits to a gate, in buckets of four, two buckets for each address.
 //!
 //! ```text
-//!   entry   [ address 48 | inverted gate 16 ]       all zero: vacant, which reads as "no gate"
+//!   entry   [ address 48 | gate 16 ]                vacant: no address, and the gate that is none
 //!   bucket  [ entry ][ entry ][ entry ][ entry ]    half a cache line
 //! ```
 //!
@@ -22,15 +22,15 @@ const ENTRY_COUNT_MAX: usize = 1 << 30;
 /// When a static entry was seen: always.
 const STATIC: u32 = u32::MAX;
 
-/// An address (upper 48 bits) and what its gate's bits are not.
+/// An address (upper 48 bits) and its gate.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Entry(u64);
 
 impl Entry {
-    const VACANT: Self = Self(0);
+    const VACANT: Self = Self::new(0, NO_GATE);
 
     const fn new(address: u64, gate: Gate) -> Self {
-        Self(address << 16 | !gate as u64)
+        Self(address << 16 | gate as u64)
     }
 
     #[inline]
@@ -40,7 +40,7 @@ impl Entry {
 
     #[inline]
     const fn gate(self) -> Gate {
-        !(self.0 as Gate)
+        self.0 as Gate
     }
 
     const fn is_vacant(self) -> bool {
@@ -216,9 +216,9 @@ impl MacTable {
         let mut path = [(0, 0); MOVE_COUNT_MAX];
         let mut carried = entry;
         let mut bucket = first;
-        for turn in 0..MOVE_COUNT_MAX {
-            path[turn] = (bucket, turn % WAY_COUNT);
-            carried = self.swap(path[turn], carried);
+        for (turn, place) in path.iter_mut().enumerate() {
+            *place = (bucket, turn % WAY_COUNT);
+            carried = self.swap(*place, carried);
             let (first, second) = self.homes(carried.0.address());
             bucket = if bucket == first { second } else { first };
             if let Some(place) = self.vacancy(bucket) {
@@ -269,14 +269,29 @@ impl MacTable {
         (hash as usize & mask, (hash >> 32) as usize & mask)
     }
 
+    /// All eight comparisons make one number, whose first bit says where to read.
     #[inline]
     fn gate_in(&self, (first, second): (usize, usize), address: u64) -> Gate {
-        let mut found = Entry::VACANT;
-        for entry in self.buckets[first].iter().chain(&self.buckets[second]) {
-            found.0 |= if entry.address() == address { entry.0 } else { 0 };
+        if address == 0 {
+            // A vacant entry has this address too.
+            return self.find(address).map_or(NO_GATE, |(bucket, way)| self.buckets[bucket][way].gate());
         }
-        found.gate()
+        let (first, second) = (&self.buckets[first], &self.buckets[second]);
+        let bits = matches(first, address) | matches(second, address) << WAY_COUNT;
+        if bits == 0 {
+            return NO_GATE;
+        }
+        let place = bits.trailing_zeros() as usize;
+        let bucket = if place < WAY_COUNT { first } else { second };
+        bucket[place % WAY_COUNT].gate()
     }
+}
+
+/// A bit for each entry that has the address.
+#[inline]
+fn matches([a, b, c, d]: &[Entry; WAY_COUNT], address: u64) -> u32 {
+    let bit = |entry: &Entry, way: u32| u32::from(entry.address() == address) << way;
+    bit(a, 0) | bit(b, 1) | bit(c, 2) | bit(d, 3)
 }
 
 /// Whole seconds of a clock, below [`STATIC`].

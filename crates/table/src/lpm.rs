@@ -221,7 +221,7 @@ impl<A: Address> Lpm<A> {
             seen = self.descend(addresses, &mut entries, level);
             level += GROUP_BITS;
         }
-        for (gate, entry) in gates.iter_mut().zip(&entries) {
+        for (gate, entry) in gates.iter_mut().zip(&entries[..addresses.len()]) {
             *gate = entry.gate();
         }
     }

@@ -1,10 +1,11 @@
 //! Longest prefix match against a search through all routes, while routes come and go.
 use super::*;
 use proptest::prelude::*;
-use std::collections::HashMap as Model;
 use tidegate_base::Rng;
 
-fn naive<A: Address>(routes: &Model<Prefix<A>, Gate>, address: A) -> Gate {
+type Model<A> = Vec<(Prefix<A>, Gate)>;
+
+fn naive<A: Address>(routes: &Model<A>, address: A) -> Gate {
     let containing = routes.iter().filter(|(prefix, _)| prefix.contains(address));
     containing.max_by_key(|(prefix, _)| prefix.len()).map_or(NO_GATE, |(_, gate)| *gate)
 }
@@ -32,22 +33,20 @@ impl Sample for u128 {
     const LENS: &'static [u8] = &[0, 3, 16, 24, 25, 32, 33, 40, 48, 56, 63, 64, 65, 96, 120, 127, 128];
 }
 
-/// How often a route is deleted rather than added; the lookups after all steps.
+/// Adds and deletes routes, the latter with a chance of `delete_share`, and looks addresses up between.
 fn churn<A: Sample>(seed: u64, step_count: usize, delete_share: f64) {
     let mut rng = Rng::new(seed);
     let mut table = Lpm::<A>::new(usize::MAX, usize::MAX);
     let mut model = Model::new();
     for step in 0..step_count {
         if rng.chance(delete_share) && !model.is_empty() {
-            let mut known: Vec<Prefix<A>> = model.keys().copied().collect();
-            known.sort_by_key(|prefix| prefix.to_string());
-            let prefix = known[rng.below(known.len() as u64) as usize];
-            model.remove(&prefix);
+            let (prefix, _) = model.swap_remove(rng.below(model.len() as u64) as usize);
             table.delete(prefix).unwrap();
         } else {
             let len = A::LENS[rng.below(A::LENS.len() as u64) as usize];
             let (prefix, gate) = (Prefix::containing(A::draw(&mut rng), len), rng.below(1000) as Gate);
-            model.insert(prefix, gate);
+            model.retain(|(known, _)| *known != prefix);
+            model.push((prefix, gate));
             table.add(prefix, gate).unwrap();
         }
         if step % 16 == 0 {
@@ -55,16 +54,16 @@ fn churn<A: Sample>(seed: u64, step_count: usize, delete_share: f64) {
         }
     }
     compare(&table, &model, &mut rng);
-    for prefix in model.keys() {
+    for (prefix, _) in &model {
         table.delete(*prefix).unwrap();
     }
     assert_eq!((table.len(), table.group_count()), (0, 0), "nothing is left behind");
     compare(&table, &Model::new(), &mut rng);
 }
 
-fn compare<A: Sample>(table: &Lpm<A>, model: &Model<Prefix<A>, Gate>, rng: &mut Rng) {
+fn compare<A: Sample>(table: &Lpm<A>, model: &Model<A>, rng: &mut Rng) {
     let mut addresses: Vec<A> = (0..40).map(|_| A::draw(rng)).collect();
-    addresses.extend(model.keys().map(|prefix| prefix.address()));
+    addresses.extend(model.iter().map(|(prefix, _)| prefix.address()));
     let mut gates = vec![0; addresses.len()];
     table.lookup_batch(&addresses, &mut gates);
     for (address, gate) in addresses.iter().zip(gates) {

@@ -14,6 +14,7 @@
 
 use crate::BATCH_LEN_MAX;
 use core::hash::{BuildHasher, Hasher};
+use core::hint::select_unpredictable;
 use tidegate_base::FlowHasher;
 
 /// Up to this many keys a table has four slots a key or more, so that nearly all are found in the first round; a
@@ -88,16 +89,15 @@ impl<const N: usize, V: Copy> Store<N, V> {
     /// Looks up to 32 keys up: `found` is given the value of each, or `None`.
     #[inline]
     pub(crate) fn lookup(&self, keys: &[[u64; N]], found: &mut [Option<V>; BATCH_LEN_MAX]) {
-        let count = keys.len().min(BATCH_LEN_MAX);
         let mut places = [0u32; BATCH_LEN_MAX];
         for (place, key) in places.iter_mut().zip(keys) {
             *place = self.home(key) as u32;
         }
         let mut open = [0u8; BATCH_LEN_MAX];
         let mut open_count = 0;
-        for index in 0..count {
-            let is_open = self.look(&keys[index], places[index], &mut found[index]);
-            open[open_count] = index as u8;
+        for (index, ((key, place), found)) in keys.iter().zip(&places).zip(&mut *found).enumerate() {
+            let is_open = self.look(key, *place, found);
+            open[open_count % BATCH_LEN_MAX] = index as u8;
             open_count += usize::from(is_open);
         }
         while open_count != 0 {
@@ -130,9 +130,9 @@ impl<const N: usize, V: Copy> Store<N, V> {
     #[inline]
     fn look(&self, key: &[u64; N], place: u32, found: &mut Option<V>) -> bool {
         let slot = &self.slots[place as usize & (self.slots.len() - 1)];
-        let differs = slot.key.iter().zip(key).fold(0, |bits, (a, b)| bits | (a ^ b)) != 0;
-        *found = if differs { None } else { slot.value };
-        differs & slot.value.is_some()
+        let is_it = slot.key == *key;
+        *found = select_unpredictable(is_it, slot.value, None);
+        !is_it & slot.value.is_some()
     }
 
     /// The slot of `key`, or the vacant one where it would be.

@@ -64,9 +64,7 @@ fn winner(list: &[Rule], packet: [u64; 3]) -> Option<&Rule> {
 fn gates(table: &Wildcard, packets: &[[u64; 3]]) -> [Gate; BATCH_LEN_MAX] {
     let mut keys = Keys::new(table.fields());
     keys.reset(packets.len());
-    for field in 0..3 {
-        table.fields().fill(&mut keys, field, |packet| packets[packet][field]);
-    }
+    (0..3).for_each(|field| table.fields().fill(&mut keys, field, |packet| packets[packet][field]));
     let mut gates = [0; BATCH_LEN_MAX];
     table.lookup(&keys, &mut gates);
     gates
