@@ -29,7 +29,7 @@ pub(crate) const LINES: &[Line] = &[
 ];
 
 fn bypasses(count: usize) -> Vec<Box<dyn Module>> {
-    (0..count).map(|_| -> Box<dyn Module> { Box::new(Bypass) }).collect()
+    (0..count).map(|_| -> Box<dyn Module> { Box::new(Bypass::default()) }).collect()
 }
 
 /// A source, these modules one after the other, gate 0 to gate 0, and a sink.

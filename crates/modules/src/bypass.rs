@@ -1,11 +1,58 @@
 //! Lets everything pass. What arrives at input gate N leaves through output gate N.
+//!
+//! | | |
+//! |---|---|
+//! | gates | in: any; out: any |
+//! | parameters | processor cycles that it spends, for a batch, a packet and a byte; none unless told |
+//!
+//! It spends cycles in a chain of multiplications, each of which waits for the one before: four cycles for each and its
+//! addition, on x86 processors of the last ten years. They are cycles of the core, not of a clock, so that the work it
+//! stands for slows down with the core.
 
+use std::hint::black_box;
 use tidegate_packet::Batch;
 use tidegate_pipeline::{Context, GateCounts, Module};
 
-/// A module that does nothing: what a step of the pipeline costs by itself.
+/// Cycles of a multiplication and an addition.
+const LINK_CYCLES: u64 = 4;
+
+/// Processor cycles to spend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct BypassParams {
+    /// For each batch.
+    pub cycles_per_batch: u32,
+    /// For each packet.
+    pub cycles_per_packet: u32,
+    /// For each byte of data.
+    pub cycles_per_byte: u32,
+}
+
+/// A module that does nothing: what a step of the pipeline costs by itself; or what one costs that takes so long.
 #[derive(Default)]
-pub struct Bypass;
+pub struct Bypass {
+    params: BypassParams,
+}
+
+impl Bypass {
+    /// Spends so many cycles.
+    pub const fn new(params: BypassParams) -> Self {
+        Self { params }
+    }
+
+    #[inline(never)]
+    fn spend(&self, batch: &Batch) {
+        let BypassParams { cycles_per_batch, cycles_per_packet, cycles_per_byte } = self.params;
+        let per_byte =
+            if cycles_per_byte == 0 { 0 } else { u64::from(cycles_per_byte) * batch.byte_count() as u64 };
+        let cycles =
+            u64::from(cycles_per_batch) + u64::from(cycles_per_packet) * batch.len() as u64 + per_byte;
+        let mut link = black_box(1_u64);
+        for _ in 0..cycles / LINK_CYCLES {
+            link = link.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        }
+        black_box(link);
+    }
+}
 
 impl Module for Bypass {
     fn class(&self) -> &'static str {
@@ -18,6 +65,9 @@ impl Module for Bypass {
 
     #[inline]
     fn process(&mut self, ctx: &mut Context<'_>, gate: usize, batch: &mut Batch) {
+        if self.params != BypassParams::default() {
+            self.spend(batch);
+        }
         ctx.emit_batch(gate, batch);
     }
 }

@@ -1,32 +1,71 @@
-//! The modules of the pipeline: one file each, and beside it a card (`README.md` of that name) with its
-//! gates, parameters and counters.
+//! The modules of the pipeline: one file each. A module's card, with its gates, parameters, attributes and counters, is
+//! the head of its file, or stands in `cards/`.
 //!
 //! | module     | in | out | what it does                                              |
 //! |------------|----|-----|-----------------------------------------------------------|
 //! | `source`   | 0  | 1   | makes frames out of nothing                               |
 //! | `sink`     | 1  | 0   | where frames end                                          |
-//! | `bypass`   | n  | n   | lets everything pass, gate N to gate N                    |
+//! | `bypass`   | n  | n   | lets everything pass, gate N to gate N; may spend cycles  |
+//! | `no_op`    | 0  | 0   | a task that does nothing                                  |
+//! | `dump`     | 1  | 1   | shows a frame now and then                                |
+//! | `buffer`   | 1  | 1   | holds frames until a batch is full                        |
+//! | `arp_responder` | 1 | 1 | answers ARP, and learns                                 |
 //! | `port_in`  | 0  | 1   | receives from a port                                      |
 //! | `port_out` | 1  | 0   | sends to a port                                           |
 //! | `stack`    | 1  | 1   | a host with a service: web, DNS, your code                |
 //! | `impair`   | 1  | 1   | loses, delays, reorders, duplicates and corrupts packets  |
+//!
+//! | folder    | what its modules do to frames                  | modules |
+//! |-----------|------------------------------------------------|---------|
+//! | `header/` | change headers in place                        | `mac_swap`, `ip_swap`, `vlan_push`, `vlan_pop`, `mpls_pop`, `update`, `random_update`, `rewrite`, `update_ttl`, `ip_checksum`, `l4_checksum` |
+//! | `encap/`  | put headers in front, and take them away       | `ether_encap`, `ip_encap`, `generic_encap`, `generic_decap`, `vxlan_encap`, `vxlan_decap`, `gre_encap`, `gre_decap`, `geneve_encap`, `geneve_decap` |
+//! | `split/`  | steer them                                     | `split`, `vlan_split`, `worker_split`, `random_split`, `round_robin`, `replicate`, `merge`, `hash_lb` |
+//! | `mark/`   | give them times and attributes to carry        | `timestamp`, `set_metadata`, `metadata_test` |
 #![forbid(unsafe_code)]
 
+mod arp_responder;
+mod attribute;
+mod buffer;
 mod bypass;
+mod dump;
+pub mod encap;
+mod field;
+mod flow_hash;
+pub mod header;
 mod impair;
+mod layers;
+pub mod mark;
+mod no_op;
+mod parameter;
 mod port_in;
 mod port_out;
 mod sink;
 mod source;
+pub mod split;
 mod stack;
+mod stamp;
+mod steer;
+mod window;
 
-pub use bypass::Bypass;
+pub use arp_responder::ArpResponder;
+pub use buffer::Buffer;
+pub use bypass::{Bypass, BypassParams};
+pub use dump::{DUMP_INTERVAL_DEFAULT, Dump, Hex, Viewer};
+pub use field::{Field, Position};
+pub use flow_hash::Layer;
 pub use impair::{Impair, ImpairConfig, ImpairError};
+pub use no_op::NoOp;
+pub use parameter::{FRAME_LEN_MAX, ParameterError};
 pub use port_in::PortIn;
 pub use port_out::PortOut;
 pub use sink::Sink;
 pub use source::{SOURCE_LEN_DEFAULT, Source};
 pub use stack::StackModule;
+pub use stamp::read_stamp;
 
+#[cfg(test)]
+mod rig;
+#[cfg(test)]
+mod small_tests;
 #[cfg(test)]
 mod tests;
