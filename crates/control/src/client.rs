@@ -1,0 +1,143 @@
+//! A client for the command line: one call at a time, each waits for its answer.
+
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio::runtime::{self, Runtime};
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Response, Status};
+
+use crate::methods::{Answer, for_each_method};
+use crate::proto::bess::{self, bess_control_client::BessControlClient};
+use crate::proto::v1::control_client::ControlClient;
+use crate::proto::v1::{
+    ListServicesRequest, PipelineSpec, ReplacePipelineRequest, ReplacePipelineResponse, Service,
+    ShowMetadataRequest, ShowMetadataResponse, ShowPipelineRequest, WatchRequest, WatchResponse,
+};
+use crate::{Fault, MESSAGE_LEN_MAX};
+
+/// How long the daemon has to accept a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Why a call gave nothing.
+#[derive(Debug, Error)]
+pub enum ClientError {
+    /// Nobody there.
+    #[error("no daemon answers at {address}: start one, or name another address ({why})")]
+    Unreachable {
+        /// Where.
+        address: String,
+        /// What the system said.
+        why: String,
+    },
+    /// The daemon refused or failed.
+    #[error("{0}")]
+    Refused(#[from] Fault),
+    /// The call did not come through, or `tidegate.v1` refused it.
+    #[error("{}", .0.message())]
+    Status(Box<Status>),
+}
+
+impl From<Status> for ClientError {
+    fn from(status: Status) -> Self {
+        ClientError::Status(Box::new(status))
+    }
+}
+
+/// A connection to a daemon.
+pub struct Client {
+    runtime: Runtime,
+    bess: BessControlClient<Channel>,
+    own: ControlClient<Channel>,
+}
+
+impl Client {
+    /// Connects to `address`: `127.0.0.1:10514`, or `unix:/run/tidegate/control`.
+    pub fn connect(address: &str) -> Result<Client, ClientError> {
+        let unreachable = |why: String| ClientError::Unreachable { address: address.to_owned(), why };
+        let runtime = runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| unreachable(error.to_string()))?;
+        let uri = if address.starts_with("unix:") { address.to_owned() } else { format!("http://{address}") };
+        let endpoint = Endpoint::from_shared(uri).map_err(|error| unreachable(reasons(&error)))?;
+        let endpoint = endpoint.connect_timeout(CONNECT_TIMEOUT);
+        let channel = runtime.block_on(endpoint.connect()).map_err(|error| unreachable(reasons(&error)))?;
+        let bess = BessControlClient::new(channel.clone()).max_decoding_message_size(MESSAGE_LEN_MAX);
+        let own = ControlClient::new(channel).max_decoding_message_size(MESSAGE_LEN_MAX);
+        Ok(Client { runtime, bess, own })
+    }
+
+    /// Puts a pipeline in the place of the one that runs, or only says what would change.
+    pub fn replace_pipeline(
+        &mut self,
+        pipeline: PipelineSpec,
+        check_only: bool,
+    ) -> Result<ReplacePipelineResponse, ClientError> {
+        let request = ReplacePipelineRequest { pipeline: Some(pipeline), check_only };
+        Ok(self.runtime.block_on(self.own.replace_pipeline(request))?.into_inner())
+    }
+
+    /// The pipeline that runs.
+    pub fn show_pipeline(&mut self) -> Result<PipelineSpec, ClientError> {
+        let answer = self.runtime.block_on(self.own.show_pipeline(ShowPipelineRequest {}))?;
+        Ok(answer.into_inner().pipeline.unwrap_or_default())
+    }
+
+    /// Where metadata attributes lie: of these modules, or of all if none is named.
+    pub fn show_metadata(&mut self, modules: Vec<String>) -> Result<ShowMetadataResponse, ClientError> {
+        Ok(self.runtime.block_on(self.own.show_metadata(ShowMetadataRequest { modules }))?.into_inner())
+    }
+
+    /// Web and name servers that the daemon runs.
+    pub fn list_services(&mut self) -> Result<Vec<Service>, ClientError> {
+        Ok(self.runtime.block_on(self.own.list_services(ListServicesRequest {}))?.into_inner().services)
+    }
+
+    /// Hands counters to `on_counters` as they come, until it says `false` or the daemon ends.
+    pub fn watch(
+        &mut self,
+        request: WatchRequest,
+        mut on_counters: impl FnMut(WatchResponse) -> bool,
+    ) -> Result<(), ClientError> {
+        self.runtime.block_on(async {
+            let mut stream = self.own.watch(request).await?.into_inner();
+            while let Some(counters) = stream.message().await? {
+                if !on_counters(counters) {
+                    break;
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+macro_rules! ask {
+    ($($name:ident($request:ident) -> $answer:ident;)*) => {
+        /// The methods of `bess.pb.BESSControl`; an error in an answer's field 1 is a
+        /// [`ClientError::Refused`].
+        impl Client {
+            $(
+                #[doc = concat!("`", stringify!($request), "` to `", stringify!($answer), "`.")]
+                pub fn $name(&mut self, request: bess::$request) -> Result<bess::$answer, ClientError> {
+                    accepted(self.runtime.block_on(self.bess.$name(request)))
+                }
+            )*
+        }
+    };
+}
+
+for_each_method!(ask);
+
+/// The answer, unless it carries an error.
+fn accepted<A: Answer>(answer: Result<Response<A>, Status>) -> Result<A, ClientError> {
+    let answer = answer?.into_inner();
+    match answer.error() {
+        Some(error) if error.code != 0 => Err(Fault::from(error).into()),
+        _ => Ok(answer),
+    }
+}
+
+/// An error with what caused it, in one line.
+fn reasons(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
