@@ -9,16 +9,46 @@
 use crate::fields::{Fields, Keys, MatchError};
 use crate::store::Store;
 use crate::{BATCH_LEN_MAX, Gate};
-use core::num::NonZeroU32;
+use core::hint::select_unpredictable;
+use core::num::{NonZeroU32, NonZeroU128};
 use std::collections::BTreeMap;
 
-/// What a rule leads to, ordered by who wins.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Verdict {
-    priority: i64,
-    /// Counts down with each rule added, so that the older of two wins.
-    precedence: NonZeroU32,
-    gate: Gate,
+/// What a rule leads to, as one number that is greater for who wins: the priority with its sign turned (64 bits),
+/// the precedence (32) and the gate. A batch's verdicts are compared without a branch.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Verdict(NonZeroU128);
+
+impl Verdict {
+    const SIGN: u64 = 1 << 63;
+
+    /// `precedence` counts down with each rule added, so that the older of two wins.
+    fn new(priority: i64, precedence: NonZeroU32, gate: Gate) -> Self {
+        let rank = u128::from(priority as u64 ^ Self::SIGN) << 64;
+        Self(NonZeroU128::from(precedence).saturating_mul(Self::PRECEDENCE) | rank | u128::from(gate))
+    }
+
+    /// What one of precedence is in the number.
+    const PRECEDENCE: NonZeroU128 = NonZeroU128::new(1 << 32).unwrap();
+
+    const fn priority(self) -> i64 {
+        ((self.0.get() >> 64) as u64 ^ Self::SIGN) as i64
+    }
+
+    /// It with the place among equal priorities that `other` has.
+    fn in_place_of(self, other: Self) -> Self {
+        let precedence = NonZeroU32::new((other.0.get() >> 32) as u32).unwrap_or(NonZeroU32::MIN);
+        Self::new(self.priority(), precedence, self.gate())
+    }
+
+    const fn gate(self) -> Gate {
+        self.0.get() as Gate
+    }
+}
+
+/// A verdict as a number; none is the least.
+#[inline]
+fn rank(verdict: Option<Verdict>) -> u128 {
+    verdict.map_or(0, |verdict| verdict.0.get())
 }
 
 /// The rules of one mask.
@@ -40,16 +70,16 @@ impl<const N: usize> Tuple<N> {
 
     fn insert(&mut self, value: [u64; N], mut verdict: Verdict) {
         if let Some(before) = self.rules.get(&value) {
-            verdict.precedence = before.precedence;
-            self.forget(before.priority);
+            verdict = verdict.in_place_of(before);
+            self.forget(before.priority());
         }
         self.rules.insert(value, verdict);
-        *self.priorities.entry(verdict.priority).or_default() += 1;
+        *self.priorities.entry(verdict.priority()).or_default() += 1;
     }
 
     fn remove(&mut self, value: &[u64; N]) -> bool {
         let Some(verdict) = self.rules.remove(value) else { return false };
-        self.forget(verdict.priority);
+        self.forget(verdict.priority());
         true
     }
 
@@ -126,7 +156,7 @@ impl<const N: usize> Tuples<N> {
             tuple.rules.lookup(&masked[..open_count], &mut found);
             for (found, index) in found.iter().zip(&open[..open_count]) {
                 let best = &mut best[usize::from(*index) % BATCH_LEN_MAX];
-                *best = (*best).max(*found);
+                *best = select_unpredictable(rank(*found) > rank(*best), *found, *best);
             }
         }
         best
@@ -144,7 +174,7 @@ fn still_open(
     let mut left = 0;
     for turn in 0..open_count {
         let index = open[turn];
-        let decided = best[usize::from(index) % BATCH_LEN_MAX].is_some_and(|best| best.priority > priority);
+        let decided = best[usize::from(index) % BATCH_LEN_MAX].is_some_and(|best| best.priority() > priority);
         open[left] = index;
         left += usize::from(!decided);
     }
@@ -232,7 +262,7 @@ impl Wildcard {
         gate: Gate,
     ) -> Result<(), MatchError> {
         self.fields.check_hidden(values, masks)?;
-        let verdict = Verdict { priority, precedence: self.precedence, gate };
+        let verdict = Verdict::new(priority, self.precedence, gate);
         with_tuples!(&mut self.rules, tuples => {
             tuples.insert(self.fields.key(values)?, self.fields.mask(masks)?, verdict, self.seed);
         });
@@ -260,7 +290,7 @@ impl Wildcard {
     pub fn lookup(&self, keys: &Keys, gates: &mut [Gate; BATCH_LEN_MAX]) {
         let best = with_tuples!(&self.rules, tuples => tuples.lookup(keys.rows()));
         for (gate, best) in gates.iter_mut().zip(best).take(keys.len()) {
-            *gate = best.map_or(self.default, |best| best.gate);
+            *gate = best.map_or(self.default, |best| best.gate());
         }
     }
 }
