@@ -22,7 +22,8 @@ fn no_name_stands_twice() {
 fn a_class_takes_the_argument_that_is_named_after_it() {
     for class in MODULES {
         let named = format!("{}Arg", class.name).to_ascii_lowercase();
-        let expected = if ["IPSwap", "UpdateTTL"].contains(&class.name) { "emptyarg" } else { named.as_str() };
+        let expected =
+            if ["IPSwap", "UpdateTTL"].contains(&class.name) { "emptyarg" } else { named.as_str() };
         assert_eq!(class.arg.name().to_ascii_lowercase(), expected);
     }
     for driver in DRIVERS {
