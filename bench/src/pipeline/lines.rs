@@ -1,10 +1,10 @@
 //! What is measured: a graph a line. A new line is an entry of [`LINES`].
 
 use anyhow::Result;
-use tidegate_modules::{Bypass, SOURCE_LEN_DEFAULT, Sink, Source};
+use tidegate_modules::{Bypass, PortIn, PortOut, SOURCE_LEN_DEFAULT, Sink, Source};
 use tidegate_packet::Pool;
-use tidegate_pipeline::{Graph, Module};
-use tidegate_port::Port;
+use tidegate_pipeline::{Graph, Module, PortIndex};
+use tidegate_port::{NullPort, Port};
 
 /// What a worker is made from.
 pub(crate) struct Parts {
@@ -26,6 +26,7 @@ pub(crate) const LINES: &[Line] = &[
     Line { name: "source, sink", reference: Some(541.0), build: |_, batch| row(batch, Vec::new()) },
     Line { name: "1 bypass", reference: Some(472.0), build: |_, batch| row(batch, bypasses(1)) },
     Line { name: "10 bypass", reference: Some(200.0), build: |_, batch| row(batch, bypasses(10)) },
+    Line { name: "null port in, out", reference: Some(145.0), build: |_, _| through_a_null_port() },
 ];
 
 fn bypasses(count: usize) -> Vec<Box<dyn Module>> {
@@ -44,4 +45,15 @@ fn row(batch: usize, middle: Vec<Box<dyn Module>>) -> Result<Parts> {
     row.push(graph.add("sink", Box::new(Sink))?);
     graph.chain(&row)?;
     Ok(Parts { graph, ports: Vec::new() })
+}
+
+/// What one port gives goes out by another, both ways, as between two NICs.
+fn through_a_null_port() -> Result<Parts> {
+    let mut graph = Graph::new();
+    for (from, to) in [(0, 1), (1, 0)] {
+        let input = graph.add(&format!("in{from}"), Box::new(PortIn::new(PortIndex(from))))?;
+        let output = graph.add(&format!("out{to}"), Box::new(PortOut::new(PortIndex(to))))?;
+        graph.chain(&[input, output])?;
+    }
+    Ok(Parts { graph, ports: vec![Box::new(NullPort::default()), Box::new(NullPort::default())] })
 }

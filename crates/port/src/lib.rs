@@ -11,6 +11,8 @@
 //! | [`TapPort`] | the kernel's stack, over a TAP device | machines without AF_XDP |
 //! | [`joined_by_copy`], [`joined_by_move`] | another port of this process | tests, benches, workers that meet |
 //! | [`PcapPort`], [`CapturedPort`] | capture files | replay, recording |
+//! | [`NullPort`] | nothing | measuring what lies between ports |
+//! | [`UnixSocketPort`] | a process, over a unix socket | scripts, tests |
 //!
 //! Invariants of every port: frames keep their order; a frame that is taken from a batch is sent, or freed
 //! and counted as dropped; `rx` never puts more into a batch than it has room for; nothing blocks.
@@ -18,14 +20,18 @@
 
 mod af_xdp;
 mod memory;
+mod null;
 mod pcap;
 mod singly;
 mod tap;
+mod unix_socket;
 
 pub use af_xdp::{AfXdpError, AfXdpPort, Push};
 pub use memory::{CopyPort, MovePort, joined_by_copy, joined_by_move};
+pub use null::{NULL_LEN_DEFAULT, NullPort};
 pub use pcap::{Capture, CaptureError, CapturedPort, PcapPort, Replay};
 pub use tap::TapPort;
+pub use unix_socket::{UnixSocketConfig, UnixSocketPort};
 
 use std::os::fd::BorrowedFd;
 use tidegate_packet::{Batch, Frame, Pool};

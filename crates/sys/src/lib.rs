@@ -15,6 +15,8 @@
 //! | [`napi`] | threaded NAPI and its kernel threads | networking/napi.rst |
 //! | [`cpu`] | pinning and processor time | sched_setaffinity(2), proc_stat(5) |
 //! | [`socket`] | a bound socket that keeps a port from others | bind(2), proc_net(5) |
+//! | [`seqpacket`] | unix sockets that keep messages apart, descriptors sent along | unix(7), cmsg(3) |
+//! | [`shared_memory`] | memory that another process may write | memfd_create(2), fcntl(2) |
 //! | [`event`] | eventfd, poll, timers, watching a tree of files | eventfd(2), ppoll(2), inotify(7) |
 //! | [`file`] | files below a directory and nowhere else | openat2(2) |
 //! | [`clock`] | monotonic and wall-clock time | clock_gettime(2) |
@@ -40,6 +42,8 @@ pub mod netlink;
 pub mod netns;
 pub mod packet_socket;
 pub mod random;
+pub mod seqpacket;
+pub mod shared_memory;
 pub mod socket;
 pub mod tap;
 pub mod xsk;

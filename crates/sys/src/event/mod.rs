@@ -78,6 +78,20 @@ impl EventFd {
         check_fd(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) }).map(EventFd)
     }
 
+    /// One that another process made and sent here; anything but an eventfd is an error. The other process may make it block at
+    /// any time: ask [`poll`] before a call that must not.
+    ///
+    /// Needs no capability, but /proc. Source: proc_pid_fd(5).
+    pub fn from_peer(fd: OwnedFd) -> io::Result<EventFd> {
+        let kind = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()))?;
+        if kind.as_os_str() != "anon_inode:[eventfd]" {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        // SAFETY: takes no pointers.
+        check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETFL, libc::O_RDWR | libc::O_NONBLOCK) })?;
+        Ok(EventFd(fd))
+    }
+
     /// Makes it readable until [`clear`](Self::clear).
     pub fn signal(&self) -> io::Result<()> {
         let one = 1_u64.to_ne_bytes();

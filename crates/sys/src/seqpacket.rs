@@ -1,0 +1,341 @@
+//! Unix sockets that keep messages apart (SOCK_SEQPACKET), with a descriptor sent along where one is wanted.
+//!
+//! ```text
+//!   Address   a path of the file system, or an abstract name: "@name"
+//!   Listener  bound to it; a path is removed again when it is dropped
+//!   Channel   one connection: whole messages, never blocking
+//! ```
+//! Source: unix(7), cmsg(3), "SCM_RIGHTS".
+
+use std::io;
+use std::mem::{MaybeUninit, offset_of, size_of};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
+
+use crate::syscall::{check, check_fd, check_len, socket};
+
+/// A unix socket could not be bound or reached.
+#[derive(Debug, thiserror::Error)]
+#[error("could not {attempt} the unix socket {address}: {source}; {}", self.hint())]
+pub struct SeqpacketError {
+    /// What was attempted.
+    pub attempt: &'static str,
+    /// Its path, or its abstract name behind an `@`.
+    pub address: String,
+    /// What the kernel said.
+    pub source: io::Error,
+}
+
+impl SeqpacketError {
+    fn hint(&self) -> &'static str {
+        match self.source.raw_os_error() {
+            Some(libc::EADDRINUSE) => "another process listens there: choose another name",
+            Some(libc::ENOENT) => "nobody listens there, or its directory does not exist",
+            Some(libc::ECONNREFUSED) => "nobody listens there",
+            Some(libc::EACCES | libc::EPERM) => "its directory must be writable for this user",
+            Some(libc::EINVAL | libc::ENAMETOOLONG) => "a name has 1 to 107 bytes, none of them zero",
+            Some(libc::EPROTOTYPE) => "the socket there is not of the kind SOCK_SEQPACKET",
+            _ => "see unix(7)",
+        }
+    }
+}
+
+/// `sun_path`, and what of the structure the kernel is to read.
+fn name_of(address: &str) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
+    // SAFETY: plain data, for which zero is valid.
+    let mut name: libc::sockaddr_un = unsafe { std::mem::zeroed() };
+    name.sun_family = libc::AF_UNIX as libc::sa_family_t;
+    let bytes = address.as_bytes();
+    if bytes.is_empty() || bytes == b"@" || bytes.len() >= name.sun_path.len() || bytes.contains(&0) {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    for (slot, byte) in name.sun_path.iter_mut().zip(bytes) {
+        *slot = *byte as libc::c_char;
+    }
+    let mut len = offset_of!(libc::sockaddr_un, sun_path) + bytes.len();
+    if let (true, [first, ..]) = (is_abstract(address), &mut name.sun_path) {
+        *first = 0;
+    } else {
+        len += 1;
+    }
+    Ok((name, len as libc::socklen_t))
+}
+
+fn is_abstract(address: &str) -> bool {
+    address.starts_with('@')
+}
+
+fn open() -> io::Result<OwnedFd> {
+    socket(libc::AF_UNIX, libc::SOCK_SEQPACKET | libc::SOCK_NONBLOCK, 0)
+}
+
+fn connect(address: &str) -> io::Result<OwnedFd> {
+    let (name, len) = name_of(address)?;
+    let socket = open()?;
+    // SAFETY: `name` is valid for reads of `len` bytes for the length of the call.
+    check(unsafe { libc::connect(socket.as_raw_fd(), (&raw const name).cast(), len) })?;
+    Ok(socket)
+}
+
+fn bind(address: &str) -> io::Result<OwnedFd> {
+    let (name, len) = name_of(address)?;
+    let socket = open()?;
+    // SAFETY: `name` is valid for reads of `len` bytes for the length of the call.
+    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const name).cast(), len) })?;
+    // SAFETY: takes no pointers.
+    check(unsafe { libc::listen(socket.as_raw_fd(), 8) })?;
+    Ok(socket)
+}
+
+/// Where connections are taken.
+#[derive(Debug)]
+pub struct Listener {
+    socket: OwnedFd,
+    address: String,
+}
+
+impl Listener {
+    /// Listens at a path, or at the abstract name behind an `@`. A socket at that path that nobody listens on any more is
+    /// replaced; anything else there is an error.
+    ///
+    /// Needs no capability. Source: unix(7).
+    pub fn bind(address: &str) -> Result<Listener, SeqpacketError> {
+        let bound = match bind(address) {
+            Err(error) if error.raw_os_error() == Some(libc::EADDRINUSE) && is_stale(address) => {
+                let _ = std::fs::remove_file(address);
+                bind(address)
+            }
+            other => other,
+        };
+        match bound {
+            Ok(socket) => Ok(Listener { socket, address: address.into() }),
+            Err(source) => Err(SeqpacketError { attempt: "listen at", address: address.into(), source }),
+        }
+    }
+
+    /// The next connection, if there is one.
+    pub fn try_accept(&self) -> io::Result<Option<Channel>> {
+        let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+        let no_name = std::ptr::null_mut();
+        // SAFETY: without a place for it the kernel tells no address.
+        let accepted =
+            check_fd(unsafe { libc::accept4(self.socket.as_raw_fd(), no_name, std::ptr::null_mut(), flags) });
+        Ok(or_later(accepted)?.map(Channel))
+    }
+}
+
+/// Whether a socket lies at the path that refuses connections.
+fn is_stale(path: &str) -> bool {
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
+    let refused = |error: &io::Error| error.raw_os_error() == Some(libc::ECONNREFUSED);
+    !is_abstract(path) && is_socket && connect(path).as_ref().is_err_and(refused)
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if !is_abstract(&self.address) {
+            let _ = std::fs::remove_file(&self.address);
+        }
+    }
+}
+
+/// What came.
+#[derive(Debug)]
+pub enum Message {
+    /// A message of so many bytes, and the descriptor that came with it.
+    Data(usize, Option<OwnedFd>),
+    /// The peer is gone.
+    Closed,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub struct Channel(OwnedFd);
+
+/// Room for one descriptor beside a message, aligned as `cmsghdr` wants it: CMSG_SPACE of four bytes is 24.
+#[repr(C, align(8))]
+struct Ancillary([u8; 32]);
+
+impl Channel {
+    /// Connects to a path, or to the abstract name behind an `@`.
+    pub fn connect(address: &str) -> Result<Channel, SeqpacketError> {
+        let connected = connect(address);
+        let error = |source| SeqpacketError { attempt: "connect to", address: address.into(), source };
+        connected.map(Channel).map_err(error)
+    }
+
+    /// Sends a message. False if the peer takes none now.
+    pub fn try_send(&self, message: &[u8]) -> io::Result<bool> {
+        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+        // SAFETY: `message` is valid for reads of its length.
+        let sent = check_len(unsafe {
+            libc::send(self.0.as_raw_fd(), message.as_ptr().cast(), message.len(), flags)
+        });
+        Ok(or_later(sent)?.is_some())
+    }
+
+    /// Sends a message with a descriptor, of which the peer gets a copy. False if the peer takes none now.
+    pub fn try_send_with(&self, message: &[u8], fd: BorrowedFd<'_>) -> io::Result<bool> {
+        let mut ancillary = Ancillary([0; 32]);
+        let mut part = libc::iovec { iov_base: message.as_ptr().cast_mut().cast(), iov_len: message.len() };
+        // SAFETY: plain data, for which zero is valid.
+        let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+        header.msg_iov = &raw mut part;
+        header.msg_iovlen = 1;
+        header.msg_control = (&raw mut ancillary).cast();
+        // SAFETY: pure arithmetic.
+        header.msg_controllen = unsafe { libc::CMSG_SPACE(size_of::<libc::c_int>() as u32) } as usize;
+        // SAFETY: `msg_control` has room for one header and one descriptor, so the first header exists and is ours to write.
+        unsafe {
+            let first = libc::CMSG_FIRSTHDR(&raw const header);
+            (*first).cmsg_level = libc::SOL_SOCKET;
+            (*first).cmsg_type = libc::SCM_RIGHTS;
+            (*first).cmsg_len = libc::CMSG_LEN(size_of::<libc::c_int>() as u32) as usize;
+            libc::CMSG_DATA(first).cast::<libc::c_int>().write_unaligned(fd.as_raw_fd());
+        }
+        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+        // SAFETY: all that `header` points to lives for the length of the call; the kernel only reads.
+        let sent = check_len(unsafe { libc::sendmsg(self.0.as_raw_fd(), &raw const header, flags) });
+        Ok(or_later(sent)?.is_some())
+    }
+
+    /// The next message, cut to `buffer`, or none if there is none now. Of several descriptors that came with it the kernel
+    /// closes all but the first.
+    pub fn try_receive(&self, buffer: &mut [u8]) -> io::Result<Option<Message>> {
+        let mut ancillary = Ancillary([0; 32]);
+        let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        // SAFETY: plain data, for which zero is valid.
+        let mut header: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
+        header.msg_iov = &raw mut part;
+        header.msg_iovlen = 1;
+        header.msg_control = (&raw mut ancillary).cast();
+        // Room for exactly one descriptor (a longer room would let a second through, to be leaked).
+        // SAFETY: pure arithmetic.
+        header.msg_controllen = unsafe { libc::CMSG_LEN(size_of::<libc::c_int>() as u32) } as usize;
+        let flags = libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC;
+        // SAFETY: all that `header` points to lives for the length of the call and is writable for the lengths that it names.
+        let got = check_len(unsafe { libc::recvmsg(self.0.as_raw_fd(), &raw mut header, flags) });
+        let len = match or_later(got) {
+            Ok(None) => return Ok(None),
+            Ok(Some(len)) => len,
+            Err(error) if error.raw_os_error() == Some(libc::ECONNRESET) => return Ok(Some(Message::Closed)),
+            Err(error) => return Err(error),
+        };
+        let fd = received_fd(&header);
+        if len == 0 && fd.is_none() {
+            return Ok(Some(Message::Closed));
+        }
+        Ok(Some(Message::Data(len, fd)))
+    }
+
+    /// The next message without a descriptor, cut to `buffer`: its length, zero if the peer is gone, none if there is none
+    /// now. A descriptor that came along is closed.
+    pub fn try_receive_data(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        // SAFETY: `buffer` is valid for writes of its length. Without room for them the kernel closes descriptors.
+        let got = check_len(unsafe {
+            libc::recv(self.0.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), libc::MSG_DONTWAIT)
+        });
+        or_later(got)
+    }
+}
+
+/// The descriptor that recvmsg(2) has just installed for this process, if it did.
+fn received_fd(header: &libc::msghdr) -> Option<OwnedFd> {
+    // SAFETY: the kernel filled `msg_control` up to `msg_controllen`; the first header is null where that is too short for
+    // one, and its data is a descriptor where level, type and length say so. Nobody else knows its number.
+    unsafe {
+        let first = libc::CMSG_FIRSTHDR(&raw const *header);
+        if first.is_null() {
+            return None;
+        }
+        let is_fd = (*first).cmsg_level == libc::SOL_SOCKET
+            && (*first).cmsg_type == libc::SCM_RIGHTS
+            && (*first).cmsg_len >= libc::CMSG_LEN(size_of::<libc::c_int>() as u32) as usize;
+        is_fd.then(|| OwnedFd::from_raw_fd(libc::CMSG_DATA(first).cast::<libc::c_int>().read_unaligned()))
+    }
+}
+
+impl AsFd for Channel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+fn or_later<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::EventFd;
+
+    fn joined(name: &str) -> (Listener, Channel, Channel) {
+        let address = format!("@tidegate-{name}-{}", std::process::id());
+        let listener = Listener::bind(&address).unwrap();
+        let near = Channel::connect(&address).unwrap();
+        let far = listener.try_accept().unwrap().unwrap();
+        (listener, near, far)
+    }
+
+    #[test]
+    fn messages_stay_apart_and_the_end_is_told() {
+        let (_listener, near, far) = joined("apart");
+        let mut buffer = [0; 64];
+        assert!(far.try_receive(&mut buffer).unwrap().is_none());
+        for message in [&b"one"[..], b"three"] {
+            assert!(near.try_send(message).unwrap());
+        }
+        assert!(matches!(far.try_receive(&mut buffer).unwrap(), Some(Message::Data(3, None))));
+        assert_eq!(far.try_receive_data(&mut buffer).unwrap(), Some(5));
+        drop(near);
+        assert!(matches!(far.try_receive(&mut buffer).unwrap(), Some(Message::Closed)));
+        assert!(far.try_send(b"x").is_err(), "an error and no signal");
+    }
+
+    #[test]
+    fn a_descriptor_comes_along() {
+        let (_listener, near, far) = joined("along");
+        let event = EventFd::new().unwrap();
+        assert!(near.try_send_with(b"event", event.as_fd()).unwrap());
+        let Some(Message::Data(5, Some(fd))) = far.try_receive(&mut [0; 64]).unwrap() else {
+            panic!("no descriptor")
+        };
+        EventFd::from_peer(fd).unwrap().signal().unwrap();
+        assert_eq!(event.clear().unwrap(), 1);
+        assert!(EventFd::from_peer(near.0).is_err(), "a socket");
+    }
+
+    #[test]
+    fn a_stale_path_is_replaced_and_a_taken_one_is_not() {
+        let path = std::env::temp_dir().join(format!("tidegate-seqpacket-{}", std::process::id()));
+        let path = path.to_str().unwrap();
+        // As a process leaves it that was killed.
+        drop(bind(path).unwrap());
+        let listener = Listener::bind(path).unwrap();
+        let text = Listener::bind(path).unwrap_err().to_string();
+        assert!(text.contains("another process listens"), "{text}");
+        drop(listener);
+        assert!(!std::path::Path::new(path).exists());
+        assert!(Channel::connect(path).unwrap_err().to_string().contains("nobody listens"));
+    }
+
+    #[test]
+    fn names_that_cannot_be_are_refused() {
+        for name in ["", "@", &"x".repeat(108), "a\0b"] {
+            assert!(Listener::bind(name).unwrap_err().to_string().contains("1 to 107"), "{name:?}");
+        }
+    }
+}
