@@ -1,7 +1,13 @@
 //! What is measured: a graph a line. A new line is an entry of [`LINES`].
 
 use anyhow::Result;
-use tidegate_modules::{Bypass, PortIn, PortOut, SOURCE_LEN_DEFAULT, Sink, Source};
+use tidegate_modules::encap::{VXLAN_PORT, VxlanEncap};
+use tidegate_modules::header::{
+    IpChecksum, IpSwap, L4Checksum, MacSwap, RandomField, RandomUpdate, Rewrite, Update, UpdateField,
+    UpdateTtl, VlanPop, VlanPush,
+};
+use tidegate_modules::split::{HashLb, HashLbParams, Merge, Split};
+use tidegate_modules::{Bypass, Field, PortIn, PortOut, Position, SOURCE_LEN_DEFAULT, Sink, Source};
 use tidegate_packet::Pool;
 use tidegate_pipeline::{Graph, Module, PortIndex};
 use tidegate_port::{NullPort, Port};
@@ -27,7 +33,114 @@ pub(crate) const LINES: &[Line] = &[
     Line { name: "1 bypass", reference: Some(472.0), build: |_, batch| row(batch, bypasses(1)) },
     Line { name: "10 bypass", reference: Some(200.0), build: |_, batch| row(batch, bypasses(10)) },
     Line { name: "null port in, out", reference: Some(145.0), build: |_, _| through_a_null_port() },
+    Line { name: "rewrite", reference: Some(317.0), build: |_, batch| rewritten(batch, Vec::new()) },
+    Line {
+        name: "rewrite, mac_swap",
+        reference: Some(227.0),
+        build: |_, batch| rewritten(batch, vec![Box::new(MacSwap)]),
+    },
+    Line { name: "router without its lookup", reference: None, build: |_, batch| row(batch, router()?) },
+    Line {
+        name: "rewrite, ip_swap",
+        reference: None,
+        build: |_, batch| rewritten(batch, vec![Box::new(IpSwap)]),
+    },
+    Line {
+        name: "rewrite, vlan_push, vlan_pop",
+        reference: None,
+        build: |_, batch| rewritten(batch, vec![Box::new(VlanPush::new(5)?), Box::new(VlanPop)]),
+    },
+    Line {
+        name: "rewrite, update",
+        reference: None,
+        build: |_, batch| rewritten(batch, vec![Box::new(update()?)]),
+    },
+    Line {
+        name: "rewrite, random_update",
+        reference: None,
+        build: |_, batch| rewritten(batch, vec![Box::new(random_update()?)]),
+    },
+    Line {
+        name: "rewrite, update_ttl",
+        reference: None,
+        build: |_, batch| rewritten(batch, vec![Box::new(UpdateTtl::default())]),
+    },
+    Line {
+        name: "rewrite, ip_checksum",
+        reference: None,
+        build: |_, batch| rewritten(batch, vec![Box::new(IpChecksum::new(false))]),
+    },
+    Line {
+        name: "rewrite, l4_checksum",
+        reference: None,
+        build: |_, batch| rewritten(batch, vec![Box::new(L4Checksum::new(false))]),
+    },
+    Line {
+        name: "rewrite, vxlan_encap",
+        reference: None,
+        build: |_, batch| rewritten(batch, vec![Box::new(VxlanEncap::new(VXLAN_PORT)?)]),
+    },
+    Line {
+        name: "rewrite, split",
+        reference: None,
+        build: |_, batch| rewritten(batch, vec![Box::new(split()?)]),
+    },
+    Line {
+        name: "rewrite, hash_lb",
+        reference: None,
+        build: |_, batch| rewritten(batch, vec![Box::new(hash_lb()?)]),
+    },
 ];
+
+/// A UDP packet from 10.0.0.1 to 10.0.0.2, of the length of the source's frames; its checksums are zero.
+fn template() -> Vec<u8> {
+    let mut frame = vec![0; SOURCE_LEN_DEFAULT];
+    frame[..14].copy_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0]);
+    frame[14..24].copy_from_slice(&[0x45, 0, 0, 46, 0, 0, 0x40, 0, 64, 17]);
+    frame[26..34].copy_from_slice(&[10, 0, 0, 1, 10, 0, 0, 2]);
+    frame[34..40].copy_from_slice(&[0x04, 0x57, 0x08, 0xae, 0, 26]);
+    frame
+}
+
+/// A row that makes the source's frames packets first.
+fn rewritten(batch: usize, middle: Vec<Box<dyn Module>>) -> Result<Parts> {
+    let mut all: Vec<Box<dyn Module>> = vec![Box::new(Rewrite::new(&[template()])?)];
+    all.extend(middle);
+    row(batch, all)
+}
+
+/// What a router does, but for looking the destination up.
+fn router() -> Result<Vec<Box<dyn Module>>> {
+    Ok(vec![
+        Box::new(Rewrite::new(&[template()])?),
+        Box::new(random_update()?),
+        Box::new(IpChecksum::new(false)),
+        Box::new(Merge),
+        Box::new(UpdateTtl::default()),
+        Box::new(update()?),
+    ])
+}
+
+/// New Ethernet addresses.
+fn update() -> Result<Update> {
+    let field = |offset, value| UpdateField { offset, size: 6, value };
+    Ok(Update::new(&[field(0, 0x0200_0000_0003), field(6, 0x0200_0000_0004)])?)
+}
+
+/// Any destination.
+fn random_update() -> Result<RandomUpdate> {
+    Ok(RandomUpdate::new(&[RandomField { offset: 30, size: 4, min: 0, max: 0xffff_ffff }], 1)?)
+}
+
+/// By a byte that is zero in all frames.
+fn split() -> Result<Split> {
+    Ok(Split::new(&Field { position: Position::Offset(15), size: 1 })?)
+}
+
+/// Over one gate: what the hash costs.
+fn hash_lb() -> Result<HashLb> {
+    Ok(HashLb::new(&HashLbParams { gates: vec![0], ..HashLbParams::default() })?)
+}
 
 fn bypasses(count: usize) -> Vec<Box<dyn Module>> {
     (0..count).map(|_| -> Box<dyn Module> { Box::new(Bypass::default()) }).collect()
