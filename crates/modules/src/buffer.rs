@@ -9,6 +9,7 @@
 //! What is left waits for ever if nothing follows: for the sake of those behind it, not of a frame's delay.
 
 use tidegate_packet::{Batch, Pool};
+use tidegate_pipeline::metadata::Relocation;
 use tidegate_pipeline::{Context, GateCounts, Module};
 
 /// The module.
@@ -44,6 +45,10 @@ impl Module for Buffer {
             ctx.emit_batch(0, &mut self.held);
             self.hold(batch);
         }
+    }
+
+    fn relocate(&mut self, relocation: &Relocation) {
+        self.held.iter_mut().for_each(|frame| relocation.apply(frame));
     }
 
     fn retire(&mut self, pool: &mut Pool) {

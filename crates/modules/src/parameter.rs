@@ -81,6 +81,9 @@ pub enum ParameterError {
         /// What there is.
         known: &'static str,
     },
+    /// An attribute that a command names for the first time.
+    #[error("the module was made without the attribute `{0}`: make it anew with it")]
+    Undeclared(String),
     /// An attribute without a name.
     #[error("an attribute has no name: give it one")]
     Nameless,

@@ -85,18 +85,36 @@ impl Rig {
         Self::with_headroom(module, false)
     }
 
+    /// Several modules, gate 0 to gate 0, whose attributes are laid out; the last is the one that is looked at.
+    pub(crate) fn row(modules: Vec<Box<dyn Module>>) -> Self {
+        Self::build(modules, true)
+    }
+
     fn with_headroom(module: impl Module, has_headroom: bool) -> Self {
-        let gates = module.gates();
+        Self::build(vec![Box::new(module)], has_headroom)
+    }
+
+    fn build(mut modules: Vec<Box<dyn Module>>, has_headroom: bool) -> Self {
         let mut graph = Graph::new();
         let feeder =
             graph.add("feeder", Box::new(Feeder { packets: VecDeque::new(), has_headroom })).unwrap();
-        let tested = graph.add("tested", Box::new(module)).unwrap();
+        let last = modules.pop().unwrap();
+        let (outputs, is_alone) = (last.gates().outputs, modules.is_empty());
+        let inputs = modules.first().unwrap_or(&last).gates().inputs;
+        let mut row: Vec<_> =
+            modules.into_iter().enumerate().map(|(n, it)| graph.add(&format!("m{n}"), it).unwrap()).collect();
+        let tested = graph.add("tested", last).unwrap();
+        row.push(tested);
+        graph.chain(&row).unwrap();
         let collector = graph.add("collector", Box::new(Collector::default())).unwrap();
-        for gate in 0..gates.inputs.min(2) {
-            graph.connect(feeder, gate, tested, gate).unwrap();
+        for gate in 0..inputs.min(2) {
+            graph.connect(feeder, gate, row[0], gate).unwrap();
         }
-        for gate in 0..gates.outputs.min(GATE_COUNT) {
+        for gate in 0..outputs.min(GATE_COUNT) {
             graph.connect(tested, gate, collector, gate).unwrap();
+        }
+        if !is_alone {
+            assert_eq!(graph.lay_out().faults(), []);
         }
         let pool = Pool::new(Box::new(HeapMemory::new(CHUNK_COUNT * CHUNK_LEN)), CHUNK_LEN).unwrap();
         let (_control, commands) = control(|| {});

@@ -47,18 +47,6 @@ impl EtherEncap {
         header[12..].copy_from_slice(&ether_type);
         true
     }
-
-    /// What it reads.
-    pub fn attributes(&self) -> &[Attribute] {
-        &ATTRIBUTES
-    }
-
-    /// Finds its attributes there from now on.
-    pub fn bind(&mut self, places: &[Place]) {
-        if let [src, dst, ether_type] = *places {
-            *self = Self { src: Slot::new(src), dst: Slot::new(dst), ether_type: Slot::new(ether_type) };
-        }
-    }
 }
 
 impl Module for EtherEncap {
@@ -77,5 +65,15 @@ impl Module for EtherEncap {
             full |= u32::from(!self.push(frame)) << n;
         }
         emit_unmarked(ctx, batch, full, DropReason::TooLong);
+    }
+
+    fn attributes(&self) -> &[Attribute] {
+        &ATTRIBUTES
+    }
+
+    fn bind(&mut self, places: &[Place]) {
+        if let [src, dst, ether_type] = *places {
+            *self = Self { src: Slot::new(src), dst: Slot::new(dst), ether_type: Slot::new(ether_type) };
+        }
     }
 }

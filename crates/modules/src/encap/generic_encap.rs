@@ -96,18 +96,6 @@ impl GenericEncap {
         }
         true
     }
-
-    /// The attributes among its fields.
-    pub fn attributes(&self) -> &[Attribute] {
-        &self.attributes
-    }
-
-    /// Finds its attributes there from now on.
-    pub fn bind(&mut self, places: &[Place]) {
-        for (inserted, place) in self.inserted.iter_mut().zip(places) {
-            inserted.span = Span::new(*place, inserted.size);
-        }
-    }
 }
 
 impl Module for GenericEncap {
@@ -126,5 +114,15 @@ impl Module for GenericEncap {
             full |= u32::from(!self.push(frame)) << n;
         }
         emit_unmarked(ctx, batch, full, DropReason::TooLong);
+    }
+
+    fn attributes(&self) -> &[Attribute] {
+        &self.attributes
+    }
+
+    fn bind(&mut self, places: &[Place]) {
+        for (inserted, place) in self.inserted.iter_mut().zip(places) {
+            inserted.span = Span::new(*place, inserted.size);
+        }
     }
 }

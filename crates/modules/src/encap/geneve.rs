@@ -39,16 +39,6 @@ impl GeneveEncap {
         let port = in_range("the destination port", port, 1..=0xffff)? as u16;
         Ok(Self { port, slots: EncapSlots::NOWHERE })
     }
-
-    /// What it reads and writes.
-    pub fn attributes(&self) -> &[Attribute] {
-        EncapSlots::attributes()
-    }
-
-    /// Finds its attributes there from now on.
-    pub fn bind(&mut self, places: &[Place]) {
-        self.slots.bind(places);
-    }
 }
 
 impl Module for GeneveEncap {
@@ -70,6 +60,14 @@ impl Module for GeneveEncap {
             data[UDP_LEN + 4..][..4].copy_from_slice(&id_bytes(id));
         });
     }
+
+    fn attributes(&self) -> &[Attribute] {
+        EncapSlots::attributes()
+    }
+
+    fn bind(&mut self, places: &[Place]) {
+        self.slots.bind(places);
+    }
 }
 
 /// The way out.
@@ -81,16 +79,6 @@ impl GeneveDecap {
     /// A tunnel's end.
     pub const fn new() -> Self {
         Self { slots: DecapSlots::NOWHERE }
-    }
-
-    /// What it writes.
-    pub fn attributes(&self) -> &[Attribute] {
-        DecapSlots::attributes()
-    }
-
-    /// Puts its attributes there from now on.
-    pub fn bind(&mut self, places: &[Place]) {
-        self.slots.bind(places);
     }
 }
 
@@ -106,6 +94,14 @@ impl Module for GeneveDecap {
     #[inline]
     fn process(&mut self, ctx: &mut Context<'_>, _: usize, batch: &mut Batch) {
         self.slots.decap(ctx, batch, OVER_UDP, |outer, udp| read(outer, udp + UDP_LEN));
+    }
+
+    fn attributes(&self) -> &[Attribute] {
+        DecapSlots::attributes()
+    }
+
+    fn bind(&mut self, places: &[Place]) {
+        self.slots.bind(places);
     }
 }
 

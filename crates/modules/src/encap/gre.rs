@@ -60,16 +60,6 @@ impl GreEncap {
     pub const fn new(params: GreParams) -> Self {
         Self { params, slots: EncapSlots::NOWHERE }
     }
-
-    /// What it reads and writes.
-    pub fn attributes(&self) -> &[Attribute] {
-        EncapSlots::attributes()
-    }
-
-    /// Finds its attributes there from now on.
-    pub fn bind(&mut self, places: &[Place]) {
-        self.slots.bind(places);
-    }
 }
 
 impl Module for GreEncap {
@@ -86,6 +76,14 @@ impl Module for GreEncap {
         let params = self.params;
         let header_len = WORD_LEN * (1 + usize::from(params.checksum) + usize::from(params.key));
         self.slots.encap(ctx, batch, PROTOCOL_GRE, header_len, |data, id| emit(params, data, id));
+    }
+
+    fn attributes(&self) -> &[Attribute] {
+        EncapSlots::attributes()
+    }
+
+    fn bind(&mut self, places: &[Place]) {
+        self.slots.bind(places);
     }
 }
 
@@ -115,16 +113,6 @@ impl GreDecap {
     pub const fn new() -> Self {
         Self { slots: DecapSlots::NOWHERE }
     }
-
-    /// What it writes.
-    pub fn attributes(&self) -> &[Attribute] {
-        DecapSlots::attributes()
-    }
-
-    /// Puts its attributes there from now on.
-    pub fn bind(&mut self, places: &[Place]) {
-        self.slots.bind(places);
-    }
 }
 
 impl Module for GreDecap {
@@ -139,6 +127,14 @@ impl Module for GreDecap {
     #[inline]
     fn process(&mut self, ctx: &mut Context<'_>, _: usize, batch: &mut Batch) {
         self.slots.decap(ctx, batch, PROTOCOL_GRE, read);
+    }
+
+    fn attributes(&self) -> &[Attribute] {
+        DecapSlots::attributes()
+    }
+
+    fn bind(&mut self, places: &[Place]) {
+        self.slots.bind(places);
     }
 }
 

@@ -63,24 +63,6 @@ impl IpEncap {
         }
         true
     }
-
-    /// What it reads and writes.
-    pub fn attributes(&self) -> &[Attribute] {
-        &ATTRIBUTES
-    }
-
-    /// Finds its attributes there from now on.
-    pub fn bind(&mut self, places: &[Place]) {
-        if let [src, dst, protocol, next_hop, ether_type] = *places {
-            *self = Self {
-                src: Slot::new(src),
-                dst: Slot::new(dst),
-                protocol: Slot::new(protocol),
-                next_hop: Slot::new(next_hop),
-                ether_type: Slot::new(ether_type),
-            };
-        }
-    }
 }
 
 impl Module for IpEncap {
@@ -99,5 +81,21 @@ impl Module for IpEncap {
             full |= u32::from(!self.push(frame)) << n;
         }
         emit_unmarked(ctx, batch, full, DropReason::TooLong);
+    }
+
+    fn attributes(&self) -> &[Attribute] {
+        &ATTRIBUTES
+    }
+
+    fn bind(&mut self, places: &[Place]) {
+        if let [src, dst, protocol, next_hop, ether_type] = *places {
+            *self = Self {
+                src: Slot::new(src),
+                dst: Slot::new(dst),
+                protocol: Slot::new(protocol),
+                next_hop: Slot::new(next_hop),
+                ether_type: Slot::new(ether_type),
+            };
+        }
     }
 }

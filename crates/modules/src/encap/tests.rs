@@ -1,6 +1,7 @@
 //! Headers in front, read back by the views of `wire` and byte by byte; tunnels there and back.
 use super::*;
 use crate::ParameterError;
+use crate::mark::{MetadataSource, MetadataValue, SetMetadata};
 use crate::rig::{Packet, Rig, ipv4_frame, naive_checksum, survives};
 use tidegate_base::DropReason;
 use tidegate_packet::SCRATCH_LEN;
@@ -285,6 +286,44 @@ fn what_is_in_no_tunnel_is_dropped() {
     let cut = &ipv4_frame(17, &[8; 20])[..55];
     assert_eq!(rig.pass(&[no_flag, fragment, cut.to_vec(), ipv4_frame(6, &[8; 20])]), []);
     assert_eq!(rig.drops(DropReason::UnknownProtocol), 4);
+}
+
+/// ```text
+///   source -> set_metadata -> vxlan_encap -> ip_encap -> ether_encap -> vxlan_decap -> collector
+/// ```
+#[test]
+fn the_pipeline_lays_a_tunnels_attributes_out() {
+    let fixed = |name: &str, value: &[u8]| MetadataValue {
+        name: name.into(),
+        size: value.len() as u64,
+        source: MetadataSource::Bytes(value.to_vec()),
+    };
+    let set = SetMetadata::new(&[
+        fixed("tun_ip_src", &SRC),
+        fixed("tun_ip_dst", &DST),
+        fixed("tun_id", &ID.to_be_bytes()),
+        fixed("ether_src", &[2; 6]),
+        fixed("ether_dst", &[4; 6]),
+    ]);
+    let row: Vec<Box<dyn Module>> = vec![
+        Box::new(set.unwrap()),
+        Box::new(VxlanEncap::new(4789).unwrap()),
+        Box::new(IpEncap::new()),
+        Box::new(EtherEncap::new()),
+    ];
+    let inner = ipv4_frame(6, b"in a tunnel");
+    let wire = Rig::row(row).pass_one(&inner);
+    assert_eq!(wire[..14], [&[4; 6][..], &[2; 6], &[8, 0]].concat());
+    let (header, _) = Ipv4Header::parse(&wire[14..]).unwrap();
+    assert!(header.checksum_ok(&wire[14..]));
+    assert_eq!(wire[26..34], [SRC, DST].concat());
+    assert_eq!(wire[46..50], id_of_wire());
+    assert_eq!(wire[50..], inner);
+    assert_eq!(Rig::row(vec![Box::new(VxlanDecap::new())]).pass_one(&wire), inner);
+}
+
+fn id_of_wire() -> [u8; 4] {
+    (ID << 8).to_be_bytes()
 }
 
 #[test]

@@ -38,16 +38,6 @@ impl VxlanEncap {
         let port = in_range("the destination port", port, 1..=0xffff)? as u16;
         Ok(Self { port, slots: EncapSlots::NOWHERE })
     }
-
-    /// What it reads and writes.
-    pub fn attributes(&self) -> &[Attribute] {
-        EncapSlots::attributes()
-    }
-
-    /// Finds its attributes there from now on.
-    pub fn bind(&mut self, places: &[Place]) {
-        self.slots.bind(places);
-    }
 }
 
 impl Module for VxlanEncap {
@@ -68,6 +58,14 @@ impl Module for VxlanEncap {
             data[UDP_LEN + 4..][..4].copy_from_slice(&id_bytes(id));
         });
     }
+
+    fn attributes(&self) -> &[Attribute] {
+        EncapSlots::attributes()
+    }
+
+    fn bind(&mut self, places: &[Place]) {
+        self.slots.bind(places);
+    }
 }
 
 /// The way out.
@@ -79,16 +77,6 @@ impl VxlanDecap {
     /// A tunnel's end.
     pub const fn new() -> Self {
         Self { slots: DecapSlots::NOWHERE }
-    }
-
-    /// What it writes.
-    pub fn attributes(&self) -> &[Attribute] {
-        DecapSlots::attributes()
-    }
-
-    /// Puts its attributes there from now on.
-    pub fn bind(&mut self, places: &[Place]) {
-        self.slots.bind(places);
     }
 }
 
@@ -104,6 +92,14 @@ impl Module for VxlanDecap {
     #[inline]
     fn process(&mut self, ctx: &mut Context<'_>, _: usize, batch: &mut Batch) {
         self.slots.decap(ctx, batch, OVER_UDP, |outer, udp| read(outer, udp + UDP_LEN));
+    }
+
+    fn attributes(&self) -> &[Attribute] {
+        DecapSlots::attributes()
+    }
+
+    fn bind(&mut self, places: &[Place]) {
+        self.slots.bind(places);
     }
 }
 

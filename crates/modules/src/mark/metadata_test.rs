@@ -48,16 +48,6 @@ impl MetadataTest {
     pub fn places(&self) -> &[Place] {
         &self.places
     }
-
-    /// What it says.
-    pub fn attributes(&self) -> &[Attribute] {
-        &self.attributes
-    }
-
-    /// Remembers where its attributes are.
-    pub fn bind(&mut self, places: &[Place]) {
-        self.places = places.to_vec();
-    }
 }
 
 impl Module for MetadataTest {
@@ -71,5 +61,13 @@ impl Module for MetadataTest {
 
     fn process(&mut self, ctx: &mut Context<'_>, _: usize, batch: &mut Batch) {
         ctx.emit_batch(0, batch);
+    }
+
+    fn attributes(&self) -> &[Attribute] {
+        &self.attributes
+    }
+
+    fn bind(&mut self, places: &[Place]) {
+        self.places = places.to_vec();
     }
 }

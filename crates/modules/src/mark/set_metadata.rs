@@ -70,6 +70,7 @@ struct Setter {
 
 /// The module.
 pub struct SetMetadata {
+    values: Vec<MetadataValue>,
     setters: Vec<Setter>,
     attributes: Vec<Attribute>,
 }
@@ -82,19 +83,12 @@ impl SetMetadata {
         }
         let setters = values.iter().map(Setter::new).collect::<Result<_, _>>()?;
         let attribute = |value: &MetadataValue| Attribute::write(value.name.clone(), value.size as u8);
-        Ok(Self { setters, attributes: values.iter().map(attribute).collect() })
+        Ok(Self { values: values.to_vec(), setters, attributes: values.iter().map(attribute).collect() })
     }
 
-    /// What it writes.
-    pub fn attributes(&self) -> &[Attribute] {
-        &self.attributes
-    }
-
-    /// Puts its attributes there from now on.
-    pub fn bind(&mut self, places: &[Place]) {
-        for (setter, place) in self.setters.iter_mut().zip(places) {
-            setter.span = Span::new(*place, setter.size);
-        }
+    /// What it was made with.
+    pub fn values(&self) -> &[MetadataValue] {
+        &self.values
     }
 }
 
@@ -115,6 +109,16 @@ impl Module for SetMetadata {
             }
         }
         ctx.emit_batch(0, batch);
+    }
+
+    fn attributes(&self) -> &[Attribute] {
+        &self.attributes
+    }
+
+    fn bind(&mut self, places: &[Place]) {
+        for (setter, place) in self.setters.iter_mut().zip(places) {
+            setter.span = Span::new(*place, setter.size);
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use crate::rig::{Packet, Rig, survives};
 use crate::stamp::read_stamp;
 use tidegate_base::Rng;
 use tidegate_packet::SCRATCH_LEN;
+use tidegate_pipeline::Module;
 use tidegate_pipeline::metadata::{Access, Place};
 
 #[test]

@@ -62,18 +62,6 @@ impl Timestamp {
         };
         Ok(Self { target, attributes, no_room_count: 0 })
     }
-
-    /// The attribute that it writes, if it writes one.
-    pub fn attributes(&self) -> &[Attribute] {
-        &self.attributes
-    }
-
-    /// Puts its attribute there from now on.
-    pub fn bind(&mut self, places: &[Place]) {
-        if let (Target::Attribute(slot), [place]) = (&mut self.target, places) {
-            *slot = Slot::new(*place);
-        }
-    }
 }
 
 impl Module for Timestamp {
@@ -95,6 +83,16 @@ impl Module for Timestamp {
             }
         }
         ctx.emit_batch(0, batch);
+    }
+
+    fn attributes(&self) -> &[Attribute] {
+        &self.attributes
+    }
+
+    fn bind(&mut self, places: &[Place]) {
+        if let (Target::Attribute(slot), [place]) = (&mut self.target, places) {
+            *slot = Slot::new(*place);
+        }
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

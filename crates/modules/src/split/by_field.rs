@@ -47,16 +47,12 @@ impl Module for Split {
         }
         emit_each(ctx, batch, &gates, DropReason::Policy);
     }
-}
 
-impl Split {
-    /// The attribute that it reads, if it reads one.
-    pub fn attributes(&self) -> &[Attribute] {
+    fn attributes(&self) -> &[Attribute] {
         &self.attributes
     }
 
-    /// Finds its attribute there from now on.
-    pub fn bind(&mut self, places: &[Place]) {
+    fn bind(&mut self, places: &[Place]) {
         self.reader.bind(&mut places.iter());
     }
 }

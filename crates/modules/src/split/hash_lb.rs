@@ -64,6 +64,14 @@ impl Key {
         }
     }
 
+    /// Gives the attributes among the fields their places, in their order.
+    fn bind(&mut self, places: &[Place]) {
+        let mut places = places.iter();
+        if let Self::Fields(fields) = self {
+            fields.iter_mut().for_each(|field| field.bind(&mut places));
+        }
+    }
+
     #[inline]
     fn hash(&self, hasher: FlowHasher, frame: &Frame) -> u64 {
         match self {
@@ -88,7 +96,9 @@ fn attributes_of(mode: &HashMode) -> Vec<Attribute> {
 pub struct HashLb {
     gates: Box<[u16]>,
     key: Key,
+    mode: HashMode,
     attributes: Vec<Attribute>,
+    places: Vec<Place>,
     hasher: FlowHasher,
 }
 
@@ -98,7 +108,9 @@ impl HashLb {
         Ok(Self {
             gates: gates(&params.gates)?,
             key: Key::new(&params.mode)?,
+            mode: params.mode.clone(),
             attributes: attributes_of(&params.mode),
+            places: Vec::new(),
             hasher: FlowHasher::new(params.seed),
         })
     }
@@ -109,11 +121,22 @@ impl HashLb {
         Ok(())
     }
 
-    /// Tells flows apart so from now on. Attributes among new fields read as zeros until the module is bound again.
+    /// Tells flows apart so from now on. Attributes among the fields must be some of those that the module was made with,
+    /// for only these have a place.
     pub fn set_mode(&mut self, mode: &HashMode) -> Result<(), ParameterError> {
+        let wanted = attributes_of(mode);
+        let places = wanted.iter().map(|attribute| self.place_of(attribute));
+        let places = places.collect::<Result<Vec<_>, _>>()?;
         self.key = Key::new(mode)?;
-        self.attributes = attributes_of(mode);
+        self.key.bind(&places);
+        self.mode = mode.clone();
         Ok(())
+    }
+
+    fn place_of(&self, wanted: &Attribute) -> Result<Place, ParameterError> {
+        let at = self.attributes.iter().position(|known| known == wanted);
+        let at = at.ok_or_else(|| ParameterError::Undeclared(wanted.name.to_string()))?;
+        Ok(self.places.get(at).copied().unwrap_or(Place::Unwritten))
     }
 }
 
@@ -134,19 +157,15 @@ impl Module for HashLb {
         }
         emit_each(ctx, batch, &gates, DropReason::Policy);
     }
-}
 
-impl HashLb {
-    /// The attributes among its fields.
-    pub fn attributes(&self) -> &[Attribute] {
+    fn attributes(&self) -> &[Attribute] {
         &self.attributes
     }
 
-    /// Finds its attributes there from now on.
-    pub fn bind(&mut self, places: &[Place]) {
-        let mut places = places.iter();
-        if let Key::Fields(fields) = &mut self.key {
-            fields.iter_mut().for_each(|field| field.bind(&mut places));
-        }
+    fn bind(&mut self, places: &[Place]) {
+        self.places = places.to_vec();
+        let mode = self.mode.clone();
+        // What the module was made with, or took since, it may have again.
+        let _ = self.set_mode(&mode);
     }
 }

@@ -4,6 +4,7 @@ use crate::rig::{Packet, Rig, ipv4_frame, survives};
 use crate::{Field, Layer, ParameterError, Position};
 use tidegate_base::{DropReason, Rng};
 use tidegate_packet::SCRATCH_LEN;
+use tidegate_pipeline::Module;
 use tidegate_pipeline::metadata::Place;
 
 fn offset(offset: u64, size: u64) -> Field {
@@ -220,8 +221,23 @@ fn hash_lb_goes_by_attributes() {
     let out = rig.pass_packets(&same);
     assert!(out.iter().all(|it| it.gate == out[0].gate));
     let many: Vec<_> = (0..64).map(|n| packet(n, 0)).collect();
-    let out = rig.pass_packets(&many);
-    assert!((0..3).all(|gate| out.iter().any(|it| it.gate == gate)));
+    let reaches_all = |rig: &mut Rig| {
+        let out = rig.pass_packets(&many);
+        (0..3).all(|gate| out.iter().any(|it| it.gate == gate))
+    };
+    assert!(reaches_all(&mut rig));
+    rig.module::<HashLb>().set_mode(&HashMode::Fields(vec![offset(0, 1)])).unwrap();
+    assert!(!reaches_all(&mut rig));
+    rig.module::<HashLb>().set_mode(&HashMode::Fields(vec![offset(9, 2), named("tenant", 4)])).unwrap();
+    assert!(reaches_all(&mut rig), "its place is known from before");
+    let strange = HashMode::Fields(vec![named("stranger", 4)]);
+    let error = rig.module::<HashLb>().set_mode(&strange).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the module was made without the attribute `stranger`: make it anew with it"
+    );
+    rig.module::<HashLb>().bind(&[Place::Unwritten]);
+    assert!(!reaches_all(&mut rig));
 }
 
 #[test]
