@@ -72,6 +72,7 @@ pub(crate) trait Answer: Default {
 macro_rules! answers {
     ($($name:ident),* $(,)?) => {
         $(impl Answer for bess::$name {
+            #[allow(clippy::needless_update, reason = "some answers have no other field")]
             fn failed(error: Error) -> Self {
                 Self { error: Some(error), ..Self::default() }
             }

@@ -20,8 +20,10 @@ use crate::{Controller, Errno, Fault};
 /// Calls that may wait at once.
 const CALLS_MAX: usize = 64;
 
+type Work = Box<dyn FnOnce(&mut dyn Controller) + Send>;
+
 /// Something that a client asked the controller for.
-pub struct Call(Box<dyn FnOnce(&mut dyn Controller) + Send>);
+pub struct Call(Work);
 
 impl Call {
     /// Does it and answers the client. A controller that panics is reported to the client as `EIO`, and

@@ -10,7 +10,6 @@ mod tidegate;
 
 pub use listen::{LISTEN_DEFAULT, Listen, ListenError};
 
-use std::future::Future;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
@@ -158,8 +157,6 @@ fn reflection() -> tonic_reflection::server::Builder<'static> {
 }
 
 /// Resolves when the server is to end.
-fn end_of(mut stopped: watch::Receiver<bool>) -> impl Future<Output = ()> {
-    async move {
-        let _ = stopped.wait_for(|stop| *stop).await;
-    }
+async fn end_of(mut stopped: watch::Receiver<bool>) {
+    let _ = stopped.wait_for(|stop| *stop).await;
 }

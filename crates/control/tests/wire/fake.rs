@@ -21,8 +21,8 @@ pub(crate) struct Fake {
     pub(crate) log: Log,
     /// Told when the module `held` is being made, which then waits until something can be received.
     pub(crate) hold: Option<(crossbeam_channel::Sender<()>, crossbeam_channel::Receiver<()>)>,
-    modules: BTreeMap<String, &'static ModuleClass>,
-    ports: BTreeMap<String, &'static Driver>,
+    pub(crate) modules: BTreeMap<String, &'static ModuleClass>,
+    pub(crate) ports: BTreeMap<String, &'static Driver>,
 }
 
 impl Fake {

@@ -49,7 +49,8 @@ fn a_pipeline_arrives_whole() {
 
 #[test]
 fn a_pipeline_that_does_not_fit_together_never_arrives() {
-    let broken: [(&str, fn(&mut PipelineSpec)); 11] = [
+    type Break = fn(&mut PipelineSpec);
+    let broken: [(&str, Break); 11] = [
         ("a module of the pipeline has no name", |p| p.modules[0].name.clear()),
         ("module `q` stands in the pipeline twice", |p| p.modules.push(module("q", "Sink"))),
         ("there is no module class `Quueue`", |p| p.modules[1].mclass = "Quueue".into()),
