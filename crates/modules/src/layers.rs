@@ -102,7 +102,7 @@ impl Packet {
     }
 
     #[inline]
-    fn ipv4(data: &[u8], start: usize) -> Option<Self> {
+    pub(crate) fn ipv4(data: &[u8], start: usize) -> Option<Self> {
         let header = ipv4_at(data, start)?;
         let bytes: &[u8; IPV4_LEN] = data[header.clone()].first_chunk()?;
         let end = start + usize::from(u16::from_be_bytes([bytes[2], bytes[3]]));

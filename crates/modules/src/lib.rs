@@ -14,6 +14,7 @@
 //! | `port_out` | 1  | 0   | sends to a port                                           |
 //! | `stack`    | 1  | 1   | a host with a service: web, DNS, your code                |
 //! | `impair`   | 1  | 1   | loses, delays, reorders, duplicates and corrupts packets  |
+//! | `measure`  | 1  | 1   | how long frames were under way, and how evenly they come  |
 //!
 //! | folder    | what its modules do to frames                  | modules |
 //! |-----------|------------------------------------------------|---------|
@@ -21,6 +22,9 @@
 //! | `encap/`  | put headers in front, and take them away       | `ether_encap`, `ip_encap`, `generic_encap`, `generic_decap`, `vxlan_encap`, `vxlan_decap`, `gre_encap`, `gre_decap`, `geneve_encap`, `geneve_decap` |
 //! | `split/`  | steer them                                     | `split`, `vlan_split`, `worker_split`, `random_split`, `round_robin`, `replicate`, `merge`, `hash_lb` |
 //! | `mark/`   | give them times and attributes to carry        | `timestamp`, `set_metadata`, `metadata_test` |
+//! | `queue/`  | have them wait; ends of single queues          | `queue`, `queue_inc`, `queue_out` |
+//! | `lookup/` | steer or drop them by what a table says        | `exact_match`, `wildcard_match`, `l2_forward`, `ip_lookup`, `acl` |
+//! | `nat/`    | translate addresses                            | `nat`, `static_nat` |
 #![forbid(unsafe_code)]
 
 mod arp_responder;
@@ -34,11 +38,15 @@ mod flow_hash;
 pub mod header;
 mod impair;
 mod layers;
+pub mod lookup;
 pub mod mark;
+mod measure;
+pub mod nat;
 mod no_op;
 mod parameter;
 mod port_in;
 mod port_out;
+pub mod queue;
 mod sink;
 mod source;
 pub mod split;
@@ -54,6 +62,7 @@ pub use dump::{DUMP_INTERVAL_DEFAULT, Dump, Hex, Viewer};
 pub use field::{Field, Position};
 pub use flow_hash::Layer;
 pub use impair::{Impair, ImpairConfig, ImpairError};
+pub use measure::{HistogramSummary, Measure, MeasureParams, MeasureSummary, StampPlace};
 pub use no_op::NoOp;
 pub use parameter::{FRAME_LEN_MAX, ParameterError};
 pub use port_in::PortIn;
@@ -67,5 +76,7 @@ pub use stamp::read_stamp;
 mod rig;
 #[cfg(test)]
 mod small_tests;
+#[cfg(test)]
+mod stand;
 #[cfg(test)]
 mod tests;

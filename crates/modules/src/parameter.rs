@@ -84,6 +84,12 @@ pub enum ParameterError {
     /// An attribute that a command names for the first time.
     #[error("the module was made without the attribute `{0}`: make it anew with it")]
     Undeclared(String),
+    /// A size that is no power of two.
+    #[error("a size of {0}: give a power of two, {low} or {high}", low = .0.next_power_of_two() / 2, high = .0.next_power_of_two())]
+    NotPowerOfTwo(u64),
+    /// Numbers out of order.
+    #[error("the {0} are not in order: give them rising")]
+    Unsorted(&'static str),
     /// An attribute without a name.
     #[error("an attribute has no name: give it one")]
     Nameless,

@@ -1,0 +1,11 @@
+//! Modules in which frames wait, and the ends of single queues of ports.
+
+#[allow(clippy::module_inception)]
+mod queue;
+mod queue_inc;
+mod queue_out;
+mod ring;
+
+pub use queue::{QUEUE_SIZE_DEFAULT, Queue, QueueParams, QueueStatus};
+pub use queue_inc::{QueueInc, QueueIncParams};
+pub use queue_out::QueueOut;
