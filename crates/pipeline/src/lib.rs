@@ -44,4 +44,6 @@ pub use snapshot::{InputSnapshot, ModuleCounters, ModuleSnapshot, OutputSnapshot
 pub use worker::{Command, Control, Environment, Idle, Worker, WorkerConfig, control};
 
 #[cfg(test)]
+mod change_tests;
+#[cfg(test)]
 mod tests;
