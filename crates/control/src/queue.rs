@@ -78,6 +78,12 @@ impl Caller {
         self.calls.send(call).map_err(|_| gone())?;
         answered.await.unwrap_or_else(|_| Err(gone()))
     }
+
+    /// Waits until no call is queued or running.
+    pub(crate) async fn idle(&self) {
+        // The semaphore is never closed, and what is acquired is given back at once.
+        let _ = self.room.acquire_many(CALLS_MAX as u32).await;
+    }
 }
 
 fn gone() -> Fault {

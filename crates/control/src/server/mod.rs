@@ -43,6 +43,10 @@ const KEEPALIVE: (Duration, Duration) = (Duration::from_secs(60), Duration::from
 /// How long calls that are under way have to end when the server does.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// How long the last answers have to leave when no call is under way: an idle client need not notice that
+/// its server ends, so its connection is not waited for.
+const LINGER: Duration = Duration::from_millis(200);
+
 /// A server that runs until it is shut down or dropped.
 pub struct Server {
     thread: Option<JoinHandle<()>>,
@@ -75,8 +79,8 @@ impl Server {
         self.tcp
     }
 
-    /// Takes no more calls, ends streams, waits a few seconds for calls that are under way, and removes
-    /// the Unix socket.
+    /// Takes no more calls, ends streams, waits for calls that are under way, a few seconds at most, and
+    /// removes the Unix socket.
     pub fn shutdown(mut self) {
         self.end();
     }
@@ -100,7 +104,7 @@ impl Drop for Server {
 
 fn run(runtime: Runtime, sockets: Sockets, control: Caller, stopped: watch::Receiver<bool>) {
     runtime.block_on(async {
-        let router = router(control, stopped.clone()).await;
+        let router = router(control.clone(), stopped.clone()).await;
         let tcp = sockets.tcp.map(|listener| {
             let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
             router.clone().serve_with_incoming_shutdown(incoming, end_of(stopped.clone()))
@@ -120,7 +124,17 @@ fn run(runtime: Runtime, sockets: Sockets, control: Caller, stopped: watch::Rece
             }
         });
         end_of(stopped).await;
-        let _ = tokio::time::timeout(GRACE, async { (tcp.await, unix.await) }).await;
+        let last_answers = async {
+            control.idle().await;
+            tokio::time::sleep(LINGER).await;
+        };
+        let ended = async {
+            tokio::select! {
+                _ = async { (tcp.await, unix.await) } => {}
+                () = last_answers => {}
+            }
+        };
+        let _ = tokio::time::timeout(GRACE, ended).await;
     });
     runtime.shutdown_background();
 }
