@@ -1,6 +1,6 @@
 //! Hashes of the addresses of a frame, so that the frames of one flow go one way.
 //!
-//! The same seed gives the same hashes on every machine. Against a peer who knows the seed and picks addresses there is
+//! The same seed gives the same hashes on every machine of one byte order. Against a peer who knows the seed and picks addresses there is
 //! no protection: draw it at random where that matters.
 
 use crate::layers::Packet;
@@ -44,7 +44,11 @@ pub(crate) fn flow_hash(hasher: FlowHasher, layer: Layer, data: &[u8]) -> u64 {
     match packet {
         None => state.write(data.get(..12).unwrap_or(data)),
         Some(packet) => {
-            state.write(&data[packet.addresses.clone()]);
+            let addresses = &data[packet.addresses.clone()];
+            match addresses.try_into() {
+                Ok(pair) => state.write_u64(u64::from_ne_bytes(pair)),
+                Err(_) => state.write(addresses),
+            }
             if layer == Layer::L4 {
                 let ports = packet.ports(data).and_then(|ports| data[ports].first_chunk());
                 let ports = u32::from_be_bytes(*ports.unwrap_or(&[0; 4]));

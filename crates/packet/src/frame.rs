@@ -332,6 +332,17 @@ impl Frame {
         }
     }
 
+    /// Makes the data the `len` bytes at `start` of the chunk, whatever is there, and returns them, to be written. `None`,
+    /// with nothing changed, if they are not all behind the scratch area and in the chunk.
+    #[inline]
+    pub fn replace(&mut self, start: usize, len: usize) -> Option<&mut [u8]> {
+        if start < SCRATCH_LEN || start.saturating_add(len) > self.limit() {
+            return None;
+        }
+        *self.extent_mut() = Extent { start: start as u16, len: len as u16 };
+        Some(self.data_mut())
+    }
+
     /// Makes the frame empty, with the data to come at `start` of the chunk, clamped to what the
     /// layout allows.
     pub fn reset(&mut self, start: usize) {

@@ -127,3 +127,20 @@ proptest! {
         prop_assert_eq!(pool.free_count(), 8);
     }
 }
+
+#[test]
+fn data_is_replaced_only_inside_the_chunk() {
+    let mut pool = Pool::new(Box::new(HeapMemory::new(4 * 2048)), 2048).unwrap();
+    let mut frame = pool.alloc().unwrap();
+    assert!(frame.extend(b"before"));
+    for (start, len) in
+        [(SCRATCH_LEN - 1, 10), (2000, 49), (2049, 0), (usize::MAX, 1), (SCRATCH_LEN, usize::MAX)]
+    {
+        assert!(frame.replace(start, len).is_none());
+        assert_eq!(frame.data(), b"before");
+    }
+    frame.replace(SCRATCH_LEN, 1920).unwrap().fill(7);
+    assert_eq!((frame.start(), frame.data()), (SCRATCH_LEN, &[7; 1920][..]));
+    assert_eq!(frame.replace(2048, 0).map(|data| data.len()), Some(0));
+    pool.free(frame);
+}

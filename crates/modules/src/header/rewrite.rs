@@ -7,6 +7,8 @@
 //! | commands | `add`, `clear` |
 //! | without templates | frames pass unchanged |
 //! | dropped | frames whose chunk has no room for the template (`too_long`) |
+//! | data starts | behind 256 bytes of headroom; for templates of up to 1,024 bytes up to 448 bytes further |
+//! | rate | 2.4 ns a frame of 60 bytes on one core, where source and sink take 2.5 (`tidegate-bench pipeline`) |
 
 use crate::parameter::{ParameterError, in_range};
 use crate::steer::{Marks, emit_unmarked};
@@ -16,44 +18,49 @@ use tidegate_pipeline::{Context, GateCounts, Module};
 
 /// Bytes of a template, at most.
 const TEMPLATE_LEN_MAX: usize = 1536;
-/// Templates are copied in blocks of this many bytes, so that no copy's length is unknown to the compiler.
-const BLOCK_LEN: usize = 64;
+/// Templates are copied in blocks of this many bytes, the last of which may overlap the one before, so that no copy's
+/// length is unknown to the compiler.
+const BLOCK_LEN: usize = 32;
+/// Where data starts: behind the headroom, or up to seven cache lines further. Chunks are powers of two apart, so data at
+/// the same place of each would share two sets of the first cache, which a batch overflows.
+const START: usize = SCRATCH_LEN + HEADROOM_LEN;
+const LINE_LEN: usize = 64;
+const LINE_COUNT: usize = 8;
+/// Templates no longer than this are spread so, in chunks of 2,048 bytes and more.
+const SPREAD_LEN_MAX: usize = 1024;
 
 struct Template {
-    blocks: Vec<[u8; BLOCK_LEN]>,
-    len: usize,
+    bytes: Vec<u8>,
 }
 
 impl Template {
     fn new(bytes: &[u8]) -> Result<Self, ParameterError> {
         in_range("a template's length in bytes", bytes.len() as u64, 1..=TEMPLATE_LEN_MAX as u64)?;
-        let block = |part: &[u8]| {
-            let mut block = [0; BLOCK_LEN];
-            block[..part.len()].copy_from_slice(part);
-            block
-        };
-        Ok(Self { blocks: bytes.chunks(BLOCK_LEN).map(block).collect(), len: bytes.len() })
+        Ok(Self { bytes: bytes.to_vec() })
     }
 
-    /// Makes the template the frame's data. False, with the frame empty, if it does not fit.
+    /// Makes the template the frame's data. False, with nothing changed, if it does not fit.
     #[inline]
     fn put(&self, frame: &mut Frame) -> bool {
-        frame.reset(SCRATCH_LEN + HEADROOM_LEN);
-        let Some(room) = frame.push_back(self.blocks.len() * BLOCK_LEN) else {
-            return self.put_exactly(frame);
-        };
-        for (place, block) in room.as_chunks_mut().0.iter_mut().zip(&self.blocks) {
+        let Some(data) = room_of(frame, self.bytes.len()) else { return false };
+        match (data.last_chunk_mut::<BLOCK_LEN>(), self.bytes.last_chunk::<BLOCK_LEN>()) {
+            (Some(place), Some(last)) => *place = *last,
+            _ => data.copy_from_slice(&self.bytes),
+        }
+        let (places, blocks) = (data.as_chunks_mut::<BLOCK_LEN>().0, self.bytes.as_chunks::<BLOCK_LEN>().0);
+        for (place, block) in places.iter_mut().zip(blocks) {
             *place = *block;
         }
-        frame.truncate(self.len);
         true
     }
+}
 
-    /// Where the chunk ends within the last block.
-    #[cold]
-    fn put_exactly(&self, frame: &mut Frame) -> bool {
-        self.blocks.as_flattened().get(..self.len).is_some_and(|bytes| frame.extend(bytes))
-    }
+/// The frame's data, made `len` bytes long.
+#[inline]
+fn room_of(frame: &mut Frame, len: usize) -> Option<&mut [u8]> {
+    // The lowest bit of the number tells the two sets apart already.
+    let line = if len <= SPREAD_LEN_MAX { frame.index() as usize / 2 % LINE_COUNT } else { 0 };
+    frame.replace(START + line * LINE_LEN, len)
 }
 
 /// The module.
@@ -110,25 +117,36 @@ impl Module for Rewrite {
     fn process(&mut self, ctx: &mut Context<'_>, _: usize, batch: &mut Batch) {
         let full = match self.templates.as_slice() {
             [] => 0,
-            [Template { blocks, len }] if blocks.len() == 1 => put_block(&blocks[0], *len, batch),
+            [template] => match head_and_tail(&template.bytes) {
+                Some((head, tail)) => put_short(head, tail, template.bytes.len(), batch),
+                None => self.put_in_turn(batch),
+            },
             _ => self.put_in_turn(batch),
         };
         emit_unmarked(ctx, batch, full, DropReason::TooLong);
     }
 }
 
+/// The first and the last block of a template that has no byte between them.
+#[inline]
+fn head_and_tail(bytes: &[u8]) -> Option<(&[u8; BLOCK_LEN], &[u8; BLOCK_LEN])> {
+    let is_short = bytes.len() <= 2 * BLOCK_LEN;
+    Some((bytes.first_chunk()?, bytes.last_chunk()?)).filter(|_| is_short)
+}
+
 /// One short template for all: it stays in registers.
 #[inline]
-fn put_block(block: &[u8; BLOCK_LEN], len: usize, batch: &mut Batch) -> Marks {
-    let block = *block;
+fn put_short(head: &[u8; BLOCK_LEN], tail: &[u8; BLOCK_LEN], len: usize, batch: &mut Batch) -> Marks {
+    let (head, tail) = (*head, *tail);
     let mut full = 0;
     for (n, frame) in batch.iter_mut().enumerate() {
-        frame.reset(SCRATCH_LEN + HEADROOM_LEN);
-        match frame.push_back(BLOCK_LEN).and_then(|room| room.first_chunk_mut()) {
-            Some(place) => *place = block,
-            None => full |= Marks::from(!frame.extend(&block[..len])) << n,
+        match room_of(frame, len) {
+            Some(data) => {
+                data.first_chunk_mut().into_iter().for_each(|place| *place = head);
+                data.last_chunk_mut().into_iter().for_each(|place| *place = tail);
+            }
+            None => full |= 1 << n,
         }
-        frame.truncate(len);
     }
     full
 }

