@@ -1,5 +1,7 @@
 //! What is measured: a graph a line. A new line is an entry of [`LINES`].
 
+use std::time::{Duration, Instant};
+
 use anyhow::Result;
 use tidegate_modules::encap::{VXLAN_PORT, VxlanEncap};
 use tidegate_modules::header::{
@@ -8,9 +10,9 @@ use tidegate_modules::header::{
 };
 use tidegate_modules::split::{HashLb, HashLbParams, Merge, Split};
 use tidegate_modules::{Bypass, Field, PortIn, PortOut, Position, SOURCE_LEN_DEFAULT, Sink, Source};
-use tidegate_packet::Pool;
+use tidegate_packet::{Batch, Pool};
 use tidegate_pipeline::{Graph, Module, PortIndex};
-use tidegate_port::{NullPort, Port};
+use tidegate_port::{MemifConfig, MemifRole, NullPort, Port, open_memif};
 
 /// What a worker is made from.
 pub(crate) struct Parts {
@@ -33,6 +35,7 @@ pub(crate) const LINES: &[Line] = &[
     Line { name: "1 bypass", reference: Some(472.0), build: |_, batch| row(batch, bypasses(1)) },
     Line { name: "10 bypass", reference: Some(200.0), build: |_, batch| row(batch, bypasses(10)) },
     Line { name: "null port in, out", reference: Some(145.0), build: |_, _| through_a_null_port() },
+    Line { name: "memif in, out", reference: None, build: |pool, _| over_memif(pool) },
     Line { name: "rewrite", reference: Some(317.0), build: |_, batch| rewritten(batch, Vec::new()) },
     Line {
         name: "rewrite, mac_swap",
@@ -162,11 +165,50 @@ fn row(batch: usize, middle: Vec<Box<dyn Module>>) -> Result<Parts> {
 
 /// What one port gives goes out by another, both ways, as between two NICs.
 fn through_a_null_port() -> Result<Parts> {
+    let ports: Vec<Box<dyn Port>> = vec![Box::new(NullPort::default()), Box::new(NullPort::default())];
+    between(ports, [(0, 1), (1, 0)])
+}
+
+/// Frames go round between the two ends of a memif link, both in this process: each end returns what it gets.
+fn over_memif(pool: &mut Pool) -> Result<Parts> {
+    let socket = format!("@tidegate-bench-{}", std::process::id());
+    let mut ports = open_memif(MemifConfig::new(&socket, MemifRole::Server))?;
+    ports.extend(open_memif(MemifConfig::new(&socket, MemifRole::Client))?);
+    let start = Instant::now();
+    for port in &mut ports {
+        while !port.is_connected() {
+            anyhow::ensure!(
+                start.elapsed() < Duration::from_secs(10),
+                "the two ends did not find each other"
+            );
+            std::thread::sleep(Duration::from_millis(1));
+            port.tx_room(pool);
+        }
+    }
+    for port in &mut ports {
+        // The client's end has to give buffers first, which it did when it found the link.
+        for _ in 0..MEMIF_BATCH_COUNT {
+            let mut batch = Batch::new();
+            pool.alloc_batch(batch.room(), SOURCE_LEN_DEFAULT, &mut batch);
+            port.tx(pool, &mut batch);
+            pool.free_batch(&mut batch);
+        }
+        port.flush(pool);
+    }
+    let ports = ports.into_iter().map(|port| -> Box<dyn Port> { Box::new(port) });
+    between(ports.collect(), [(0, 0), (1, 1)])
+}
+
+/// Frames under way each way, in batches of 32: a quarter of the ring.
+const MEMIF_BATCH_COUNT: usize = 8;
+
+/// From ports to ports.
+fn between(ports: Vec<Box<dyn Port>>, pairs: [(usize, usize); 2]) -> Result<Parts> {
     let mut graph = Graph::new();
-    for (from, to) in [(0, 1), (1, 0)] {
+    for (from, to) in pairs {
         let input = graph.add(&format!("in{from}"), Box::new(PortIn::new(PortIndex(from))))?;
         let output = graph.add(&format!("out{to}"), Box::new(PortOut::new(PortIndex(to))))?;
         graph.chain(&[input, output])?;
     }
-    Ok(Parts { graph, ports: vec![Box::new(NullPort::default()), Box::new(NullPort::default())] })
+    Ok(Parts { graph, ports })
 }

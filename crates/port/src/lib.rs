@@ -11,6 +11,7 @@
 //! | [`TapPort`] | the kernel's stack, over a TAP device | machines without AF_XDP |
 //! | [`joined_by_copy`], [`joined_by_move`] | another port of this process | tests, benches, workers that meet |
 //! | [`PcapPort`], [`CapturedPort`] | capture files | replay, recording |
+//! | [`MemifPort`] | another process, over memory that both map | VPP, DPDK, services in a process of their own |
 //! | [`NullPort`] | nothing | measuring what lies between ports |
 //! | [`UnixSocketPort`] | a process, over a unix socket | scripts, tests |
 //!
@@ -19,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 mod af_xdp;
+mod memif;
 mod memory;
 mod null;
 mod pcap;
@@ -27,6 +29,7 @@ mod tap;
 mod unix_socket;
 
 pub use af_xdp::{AfXdpError, AfXdpPort, Push};
+pub use memif::{MemifConfig, MemifError, MemifPort, MemifRole, MemifStatus, open_memif};
 pub use memory::{CopyPort, MovePort, joined_by_copy, joined_by_move};
 pub use null::{NULL_LEN_DEFAULT, NullPort};
 pub use pcap::{Capture, CaptureError, CapturedPort, PcapPort, Replay};
