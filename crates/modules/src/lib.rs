@@ -14,6 +14,7 @@
 //! | `port_out` | 1  | 0   | sends to a port                                           |
 //! | `stack`    | 1  | 1   | a host with a service: web, DNS, your code                |
 //! | `impair`   | 1  | 1   | loses, delays, reorders, duplicates and corrupts packets  |
+//! | `flow_gen` | 0  | 1   | makes flows that begin, send and end                      |
 //! | `measure`  | 1  | 1   | how long frames were under way, and how evenly they come  |
 //!
 //! | folder    | what its modules do to frames                  | modules |
@@ -22,18 +23,21 @@
 //! | `encap/`  | put headers in front, and take them away       | `ether_encap`, `ip_encap`, `generic_encap`, `generic_decap`, `vxlan_encap`, `vxlan_decap`, `gre_encap`, `gre_decap`, `geneve_encap`, `geneve_decap` |
 //! | `split/`  | steer them                                     | `split`, `vlan_split`, `worker_split`, `random_split`, `round_robin`, `replicate`, `merge`, `hash_lb` |
 //! | `mark/`   | give them times and attributes to carry        | `timestamp`, `set_metadata`, `metadata_test` |
-//! | `queue/`  | have them wait; ends of single queues          | `queue`, `queue_inc`, `queue_out` |
+//! | `queue/`  | have them wait; ends of single queues          | `queue`, `queue_inc`, `queue_out`, `drr`, `rate_limiter` |
 //! | `lookup/` | steer or drop them by what a table says        | `exact_match`, `wildcard_match`, `l2_forward`, `ip_lookup`, `acl` |
+//! | `balance/` | spread flows and heed what happens          | `load_balancer`, `link_aggregation` |
 //! | `nat/`    | translate addresses                            | `nat`, `static_nat` |
 #![forbid(unsafe_code)]
 
 mod arp_responder;
 mod attribute;
+pub mod balance;
 mod buffer;
 mod bypass;
 mod dump;
 pub mod encap;
 mod field;
+pub mod flow_gen;
 mod flow_hash;
 pub mod header;
 mod impair;

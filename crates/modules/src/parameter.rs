@@ -90,6 +90,16 @@ pub enum ParameterError {
     /// Numbers out of order.
     #[error("the {0} are not in order: give them rising")]
     Unsorted(&'static str),
+    /// A real number that is none, not above zero, or too large.
+    #[error("{what} is {value}: give a number above 0, up to {max}")]
+    NoRate {
+        /// What the number is.
+        what: &'static str,
+        /// What was given.
+        value: String,
+        /// The most allowed.
+        max: u64,
+    },
     /// An attribute without a name.
     #[error("an attribute has no name: give it one")]
     Nameless,

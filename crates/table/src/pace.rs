@@ -254,6 +254,11 @@ impl<T> Pacer<T> {
         self.first_tick().map(|tick| Instant::ZERO + self.limits.slot.saturating_mul(tick))
     }
 
+    /// All items that wait, in no order, to be changed.
+    pub fn items_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.waiting.iter_mut().filter_map(|place| place.item.as_mut())
+    }
+
     /// Throws out what waits of `flow`, each to `gone`.
     pub fn clear(&mut self, flow: u32, gone: &mut dyn FnMut(T)) {
         while self.flows.get(flow as usize).is_some_and(|state| state.queued != 0) {
