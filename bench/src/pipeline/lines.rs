@@ -150,16 +150,25 @@ fn bypasses(count: usize) -> Vec<Box<dyn Module>> {
 }
 
 /// A source, these modules one after the other, gate 0 to gate 0, and a sink.
-fn row(batch: usize, middle: Vec<Box<dyn Module>>) -> Result<Parts> {
+pub(super) fn row(batch: usize, middle: Vec<Box<dyn Module>>) -> Result<Parts> {
+    row_to(batch, middle, 1)
+}
+
+/// The same, with so many gates of the last module leading to the sink.
+pub(super) fn row_to(batch: usize, middle: Vec<Box<dyn Module>>, gate_count: usize) -> Result<Parts> {
     let mut graph = Graph::new();
     let mut source = Source::new(SOURCE_LEN_DEFAULT);
     source.set_burst(batch);
-    let mut row = vec![graph.add("source", Box::new(source))?];
+    let mut last = graph.add("source", Box::new(source))?;
     for (n, module) in middle.into_iter().enumerate() {
-        row.push(graph.add(&format!("{}{n}", module.class()), module)?);
+        let next = graph.add(&format!("{}{n}", module.class()), module)?;
+        graph.connect(last, 0, next, 0)?;
+        last = next;
     }
-    row.push(graph.add("sink", Box::new(Sink))?);
-    graph.chain(&row)?;
+    let sink = graph.add("sink", Box::new(Sink))?;
+    for gate in 0..gate_count {
+        graph.connect(last, gate, sink, 0)?;
+    }
     Ok(Parts { graph, ports: Vec::new() })
 }
 
