@@ -1,3 +1,5 @@
+//! Members of an aggregate: who carries a flow, and what happens when one goes.
+
 use super::*;
 use crate::stand::{Stand, packet};
 

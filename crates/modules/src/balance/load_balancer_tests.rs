@@ -1,3 +1,5 @@
+//! Load points: who gets a new flow, and that a flow stays where it is.
+
 use super::*;
 use crate::stand::{Stand, packet};
 use std::collections::HashMap;

@@ -1,3 +1,5 @@
+//! Flows and packets a second as asked for, arrivals and durations of each kind.
+
 use super::*;
 use crate::stand::{Stand, checksums_hold, packet};
 use std::collections::{HashMap, HashSet};

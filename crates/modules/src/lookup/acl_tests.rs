@@ -1,3 +1,5 @@
+//! Access lists on real headers: the first rule that matches decides.
+
 use super::*;
 use crate::stand::{Stand, packet};
 

@@ -1,3 +1,5 @@
+//! Exact matches on bytes and attributes, rules that come and go.
+
 use super::*;
 use crate::field::Position;
 use crate::stand::{Stand, packet};

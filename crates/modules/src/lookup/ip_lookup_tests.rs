@@ -1,3 +1,5 @@
+//! Routes on real headers: the longest prefix decides.
+
 use super::*;
 use crate::stand::{Stand, packet};
 use tidegate_base::Rng;

@@ -1,3 +1,5 @@
+//! MAC addresses to gates, added, deleted, looked up, populated.
+
 use super::*;
 use crate::stand::Stand;
 

@@ -1,3 +1,5 @@
+//! Masked matches by priority, rules that come and go.
+
 use super::*;
 use crate::field::Position;
 use crate::stand::{Stand, packet};

@@ -1,3 +1,5 @@
+//! Latency and jitter of frames with stamps of a known age.
+
 use super::*;
 use crate::stand::Stand;
 use tidegate_base::Instant;

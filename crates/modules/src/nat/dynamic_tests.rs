@@ -1,3 +1,5 @@
+//! Translations both ways, checksums included, ports that run out, entries that end.
+
 use super::*;
 use crate::nat::NatPortRange;
 use crate::stand::{Stand, checksums_hold, packet};

@@ -1,3 +1,5 @@
+//! Address ranges onto each other, both ways.
+
 use super::*;
 use crate::stand::{Stand, checksums_hold, packet};
 use tidegate_base::Rng;

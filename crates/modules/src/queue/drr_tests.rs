@@ -1,3 +1,5 @@
+//! Deficit round robin: bytes are shared alike whatever the frames' lengths.
+
 use super::*;
 use crate::stand::{Stand, packet};
 

@@ -1,3 +1,5 @@
+//! A bounded queue: order, what is dropped when it is full, its commands.
+
 use super::*;
 use crate::stand::Stand;
 use tidegate_base::Rng;

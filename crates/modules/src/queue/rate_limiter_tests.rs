@@ -1,3 +1,5 @@
+//! Paced flows: rates over time, and bounds a flow.
+
 use super::*;
 use crate::field::Position;
 use crate::stand::Stand;
