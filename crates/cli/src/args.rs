@@ -23,6 +23,7 @@ Examples:
                                                     serve on eth0, whose address the host keeps
   tidegate dns --zone example.org.zone              answer for a zone there: dig @10.77.0.2 example.org
   tidegate serve --config tidegate.toml             all services of a configuration, in one process
+  tidegate daemon                                   run pipelines that controllers build
   tidegate check tidegate.toml                      is this configuration right?
   tidegate stats                                    what the running ones do
   tidegate detach eth0                              give eth0 back to the host alone";
@@ -43,6 +44,8 @@ pub(crate) enum Command {
     Dns(Box<DnsArgs>),
     /// Run all services of a configuration file, in one process
     Serve(Box<ServeArgs>),
+    /// Run pipelines that controllers build, BESS's among them
+    Daemon(DaemonArgs),
     /// Say whether a configuration file is right
     Check {
         /// The configuration file, in TOML
@@ -59,6 +62,27 @@ pub(crate) enum Command {
     Testbed(TestbedArgs),
     /// Print the version
     Version,
+}
+
+const DAEMON_EXAMPLES: &str = "\
+Examples:
+  tidegate daemon                                   controllers find it at 127.0.0.1:10514, as they do BESS
+  tidegate daemon --socket /run/tidegate/control    and on a Unix socket, for its owner alone
+  bessctl daemon connect; bessctl run my_pipeline   what a controller of BESS then does";
+
+/// Flags of `tidegate daemon`.
+#[derive(Debug, Args)]
+#[command(after_help = DAEMON_EXAMPLES)]
+pub(crate) struct DaemonArgs {
+    /// The address to listen on; port 0 for any that is free
+    #[arg(long, value_name = "ADDR", default_value_t = tidegate_control::LISTEN_DEFAULT)]
+    pub(crate) listen: std::net::SocketAddr,
+    /// A Unix socket to listen on too
+    #[arg(long, value_name = "PATH")]
+    pub(crate) socket: Option<PathBuf>,
+    /// Let the address be one that others reach: whoever does commands the daemon
+    #[arg(long)]
+    pub(crate) allow_remote: bool,
 }
 
 /// Flags of `tidegate stats`.

@@ -7,6 +7,7 @@
 mod args;
 mod attach;
 mod config;
+mod daemon;
 mod detach;
 mod exit;
 mod kind;
@@ -39,6 +40,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             Some(DnsAction::Reload { zone, pid }) => stats::command::reload(zone.as_deref(), *pid)?,
         },
         Command::Serve(args) => serve::serve(Asked::Serve(args))?,
+        Command::Daemon(args) => daemon::daemon(&args)?,
         Command::Check { file } => say(&serve::check(&file)?)?,
         Command::Stats(args) => stats::command::stats(&args)?,
         Command::Detach { dev } => say(&detach::detach(&dev)?)?,

@@ -130,6 +130,8 @@ pub struct Worker {
     batch: Batch,
     commands: Receiver<Command>,
     stopping: bool,
+    /// Only commands are done.
+    is_paused: bool,
     round_count: u64,
     sleep_count: u64,
 }
@@ -162,6 +164,7 @@ impl Worker {
             batch: Batch::new(),
             commands,
             stopping: false,
+            is_paused: false,
             round_count: 0,
             sleep_count: 0,
         };
@@ -171,8 +174,8 @@ impl Worker {
     }
 
     /// Runs `graph` from now on, between two rounds. Modules that it keeps stay as they are, with what waits inside
-    /// them; the others are given back. Refused, with nothing changed, if it keeps a module that is not there.
-    pub fn replace(&mut self, graph: Graph) -> Result<Vec<Box<dyn Module>>, GraphError> {
+    /// them; the others are given back, by name. Refused, with nothing changed, if it keeps a module that is not there.
+    pub fn replace(&mut self, graph: Graph) -> Result<Vec<(String, Box<dyn Module>)>, GraphError> {
         let mut old = Program {
             steps: std::mem::take(&mut self.steps),
             queues: std::mem::take(&mut self.core.queues),
@@ -194,8 +197,9 @@ impl Worker {
         self.turns.set(&named.collect::<Vec<_>>());
         self.note_links();
         self.measure_bulk();
-        let mut left: Vec<Box<dyn Module>> = old.steps.into_iter().map(|step| step.module).collect();
-        left.iter_mut().for_each(|module| module.retire(&mut self.core.pool));
+        let left = old.steps.into_iter().map(|step| (step.name, step.module));
+        let mut left: Vec<(String, Box<dyn Module>)> = left.collect();
+        left.iter_mut().for_each(|(_, module)| module.retire(&mut self.core.pool));
         Ok(left)
     }
 
@@ -232,12 +236,20 @@ impl Worker {
         self.stopping = true;
     }
 
+    /// Whether it does commands only from now on: no task has its turn, nothing is received or sent.
+    pub const fn set_paused(&mut self, is_paused: bool) {
+        self.is_paused = is_paused;
+    }
+
     /// Gives every task its turn, each followed by all that its frames reach. Returns how many frames were worked on,
     /// and commands done.
     pub fn round(&mut self, now: Instant) -> usize {
         self.round_count += 1;
         let mut work = self.run_commands();
         self.core.now = now;
+        if self.is_paused {
+            return work;
+        }
         if self.asks_room {
             self.measure_rooms();
         }
@@ -317,9 +329,14 @@ impl Worker {
 
     /// The module of that name, if it is a `M`.
     pub fn module_mut<M: Module>(&mut self, name: &str) -> Option<&mut M> {
-        let step = self.steps.iter_mut().find(|s| s.name == name)?;
-        let module: &mut dyn Any = step.module.as_mut();
+        let module: &mut dyn Any = self.any_module_mut(name)?;
         module.downcast_mut()
+    }
+
+    /// The module of that name, whatever it is.
+    pub fn any_module_mut(&mut self, name: &str) -> Option<&mut dyn Module> {
+        let step = self.steps.iter_mut().find(|s| s.name == name)?;
+        Some(step.module.as_mut())
     }
 
     /// The worker's frames.
@@ -410,6 +427,9 @@ impl Worker {
     fn sleep(&mut self, env: &mut impl Environment) {
         self.sleep_count += 1;
         self.turns.settle(None);
+        if self.is_paused {
+            return env.sleep(&[], None);
+        }
         let deadlines = self.steps.iter().filter_map(|s| s.module.next_deadline());
         let deadline = deadlines.chain(self.turns.next_wake()).min();
         let ports = self.core.ports.iter().filter_map(|p| p.wait_fd());

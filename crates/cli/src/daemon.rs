@@ -1,0 +1,48 @@
+//! `tidegate daemon`: the server that controllers speak to, and the thread that does what they say.
+//!
+//! Invariant: a signal and a controller's `KillBess` end it the same way: calls that are under way are answered, workers
+//! stop between two rounds, and the socket is gone.
+
+use crate::args::DaemonArgs;
+use crate::exit::wrong_input;
+use crate::signals::{self, Event};
+use crate::supervisor;
+use anyhow::{Context, Result};
+use std::io::Write;
+use tidegate_control::{Listen, ListenError, Server, queue};
+use tidegate_daemon::Daemon;
+
+/// Runs until a signal or a controller ends it.
+pub(crate) fn daemon(args: &DaemonArgs) -> Result<()> {
+    crate::logs::start(crate::config::LogFormat::default());
+    let (sender, events) = signals::events()?;
+    let (caller, calls) = queue();
+    let mut daemon = Daemon::new(move || {
+        // Nobody listens any more when it ends anyway.
+        let _ = sender.send(Event::Terminate);
+    });
+    let control = std::thread::Builder::new().name("control".into());
+    let control =
+        control.spawn(move || calls.run(&mut daemon)).context("could not start the control thread")?;
+    let listen =
+        Listen { tcp: Some(args.listen), unix: args.socket.clone(), remote_allowed: args.allow_remote };
+    let server = Server::start(&listen, caller).map_err(refused)?;
+    let place = server.tcp_address().unwrap_or(args.listen);
+    let _ = writeln!(std::io::stdout(), "tidegate daemon: controllers reach it at {place}");
+    supervisor::tell(supervisor::READY);
+    for event in events {
+        match event {
+            Event::Terminate => break,
+            Event::Reload | Event::WorkerEnded(_) => {}
+        }
+    }
+    supervisor::tell(supervisor::STOPPING);
+    server.shutdown();
+    // A panic there was answered and reported when it happened.
+    let _ = control.join();
+    Ok(())
+}
+
+fn refused(error: ListenError) -> anyhow::Error {
+    wrong_input(format!("--listen, --socket: {error}"))
+}

@@ -1,0 +1,457 @@
+//! From one plant to the next: what each worker is told, and in which order.
+//!
+//! ```text
+//!   next plant -> check -> place -> lay out -> make what is new          nothing has changed yet; a Fault ends it here
+//!     1. workers that lose a module or port to another: replace, and give it back
+//!     2. every worker whose part changes: ports, graph and classes, between two of its rounds
+//!     3. what nobody has any more goes; workers that are not wished for end
+//! ```
+//!
+//! Invariant: a module is on the shelf or on the workers where the placement says, and a port likewise.
+
+use crate::hooks::Tap;
+use crate::make::{self, Seat};
+use crate::plant::{self, Placement, Plant, Trees, sync};
+use crate::worker::{Running, Told};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use tidegate_control::{Errno, Fault};
+use tidegate_pipeline::metadata::{self, Layout, ModuleView, Relocation, Scene};
+use tidegate_pipeline::{Graph, GraphError, Module, PortIndex, Snapshot, Worker};
+use tidegate_port::Port;
+
+/// The core of the worker that is made when a task needs one.
+const CORE_DEFAULT: u32 = 0;
+
+/// The modules that left a worker, by name.
+type Left = Vec<(String, Box<dyn Module>)>;
+
+/// The daemon, to be called by one thread ([`tidegate_control::CallQueue::run`]).
+#[derive(Default)]
+pub struct Daemon {
+    pub(crate) plant: Plant,
+    pub(crate) placement: Placement,
+    pub(crate) layout: Layout,
+    pub(crate) workers: BTreeMap<u8, Running>,
+    /// Modules that no worker has, by number.
+    pub(crate) shelf: HashMap<u64, Box<dyn Module>>,
+    /// Ports that no worker has.
+    pub(crate) harbour: BTreeMap<String, Box<dyn Port>>,
+    /// The index of each port in its worker.
+    pub(crate) port_indices: BTreeMap<String, PortIndex>,
+    pub(crate) taps: Vec<Tap>,
+    pub(crate) is_paused: bool,
+    next_serial: u64,
+    on_kill: Option<Box<dyn FnOnce() + Send>>,
+}
+
+/// What a change is made of, once nothing can be refused any more.
+struct Plan {
+    placement: Placement,
+    layout: Layout,
+    told: BTreeMap<u8, Told>,
+    /// New instances, by worker and name.
+    made: HashMap<(u8, String), Box<dyn Module>>,
+    /// What moves from a worker to others.
+    movers: BTreeMap<u8, Vec<String>>,
+    relocations: HashMap<String, Relocation>,
+    port_indices: BTreeMap<String, PortIndex>,
+}
+
+impl Daemon {
+    /// A daemon without workers, modules or ports. `on_kill` is called when a controller ends it; it must not wait.
+    pub fn new(on_kill: impl FnOnce() + Send + 'static) -> Self {
+        Self { on_kill: Some(Box::new(on_kill)), ..Self::default() }
+    }
+
+    /// A number for a module that no other ever had.
+    pub(crate) fn serial(&mut self) -> u64 {
+        self.next_serial += 1;
+        self.next_serial
+    }
+
+    pub(crate) fn end(&mut self) {
+        if let Some(on_kill) = self.on_kill.take() {
+            on_kill();
+        }
+    }
+
+    /// Has `next` be what runs, with a worker for tasks that nobody placed. On a fault, nothing has changed.
+    pub(crate) fn change(&mut self, mut next: Plant) -> Result<(), Fault> {
+        let has_tasks = next.modules.values().any(|module| module.task_count > 0);
+        if has_tasks && next.workers.is_empty() {
+            next.workers.insert(0, plant::WorkerWish { core: CORE_DEFAULT, is_default: true });
+        }
+        self.change_to(next)
+    }
+
+    /// The same, and no worker that is not wished for.
+    pub(crate) fn change_to(&mut self, next: Plant) -> Result<(), Fault> {
+        plant::check(&next)?;
+        let placement = plant::place(&next, &self.placement)?;
+        let mut started = BTreeMap::new();
+        for (wid, wish) in &next.workers {
+            let is_moved = self.plant.workers.get(wid).is_some_and(|old| old.core != wish.core);
+            if is_moved {
+                let text = format!("worker {wid} stays on its core: destroy it and add it again");
+                return Err(Fault::new(Errno::EBUSY, text));
+            }
+            if !self.workers.contains_key(wid) {
+                started.insert(*wid, Running::start(*wid, wish.core)?);
+            }
+        }
+        let plan = self.plan(&next, placement, &started)?;
+        self.workers.append(&mut started);
+        self.apply(next, plan)
+    }
+
+    /// Makes what is new and says who is told what; touches no worker.
+    fn plan(
+        &mut self,
+        next: &Plant,
+        placement: Placement,
+        started: &BTreeMap<u8, Running>,
+    ) -> Result<Plan, Fault> {
+        let layout = self.lay_out(next);
+        let names: Vec<&String> = next.modules.keys().collect();
+        let relocations =
+            names.iter().map(|name| (*name).clone()).zip(layout.relocations(&self.layout)).collect();
+        let port_indices = self.port_places(&placement, started);
+        let mut plan = Plan {
+            told: told(next, &placement, &layout),
+            placement,
+            layout,
+            made: HashMap::new(),
+            movers: BTreeMap::new(),
+            relocations,
+            port_indices,
+        };
+        let mut from_shelf = Vec::new();
+        for (name, wish) in &next.modules {
+            let mut is_spare_used = false;
+            for &wid in &plan.placement.modules[name] {
+                if self.stays(name, wid, next, &plan) {
+                    continue;
+                }
+                let seat = Seat {
+                    wid,
+                    port: wish
+                        .port
+                        .as_ref()
+                        .and_then(|p| plan.port_indices.get(p))
+                        .copied()
+                        .unwrap_or(PortIndex(0)),
+                };
+                let spare = self.spare(name, next, &plan.placement);
+                match spare {
+                    Some(spare) if !is_spare_used && !make::is_seated(wish.class) => {
+                        is_spare_used = true;
+                        match spare {
+                            Spare::Shelf => from_shelf.push((wid, name.clone(), wish.serial)),
+                            Spare::Worker(from) => plan.movers.entry(from).or_default().push(name.clone()),
+                        }
+                        if let Spare::Worker(_) = spare {
+                            // Put in its place when it has left the other worker.
+                            continue;
+                        }
+                    }
+                    _ => {
+                        plan.made.insert((wid, name.clone()), make::make_like(wish, seat)?);
+                    }
+                }
+            }
+        }
+        for (wid, name, serial) in from_shelf {
+            if let Some(module) = self.shelf.remove(&serial) {
+                plan.made.insert((wid, name), module);
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Whether a worker has the very module already.
+    fn stays(&self, name: &str, wid: u8, next: &Plant, plan: &Plan) -> bool {
+        let is_same = self.is_same(name, next);
+        let port = next.modules[name].port.as_ref();
+        let port_stays = port.is_none_or(|port| self.port_indices.get(port) == plan.port_indices.get(port));
+        is_same && port_stays && self.placement.has(name, wid)
+    }
+
+    fn is_same(&self, name: &str, next: &Plant) -> bool {
+        let (old, new) = (self.plant.modules.get(name), next.modules.get(name));
+        old.zip(new).is_some_and(|(old, new)| old.serial == new.serial)
+    }
+
+    /// Where an instance is that is not needed there any more.
+    fn spare(&self, name: &str, next: &Plant, placement: &Placement) -> Option<Spare> {
+        if self.shelf.contains_key(&next.modules[name].serial) {
+            return Some(Spare::Shelf);
+        }
+        if !self.is_same(name, next) {
+            return None;
+        }
+        let workers = self.placement.modules.get(name).into_iter().flatten();
+        workers.copied().find(|wid| !placement.has(name, *wid)).map(Spare::Worker)
+    }
+
+    fn lay_out(&self, next: &Plant) -> Layout {
+        let numbers: HashMap<&str, usize> =
+            next.modules.keys().enumerate().map(|(number, name)| (name.as_str(), number)).collect();
+        let mut leads = vec![Vec::new(); next.modules.len()];
+        for ((from, _), (to, _)) in &next.links {
+            leads[numbers[from.as_str()]].push(numbers[to.as_str()]);
+        }
+        let view = |((name, wish), next): ((&'_ String, &'_ plant::ModuleWish), &'_ Vec<usize>)| {
+            (name.clone(), wish.attributes.clone(), next.clone())
+        };
+        let views: Vec<_> = next.modules.iter().zip(&leads).map(view).collect();
+        let views: Vec<ModuleView<'_>> =
+            views.iter().map(|(name, attributes, next)| ModuleView { name, attributes, next }).collect();
+        metadata::lay_out_after(&Scene { modules: &views }, &self.layout)
+    }
+
+    /// The index that each port will have in its worker.
+    fn port_places(
+        &self,
+        placement: &Placement,
+        started: &BTreeMap<u8, Running>,
+    ) -> BTreeMap<String, PortIndex> {
+        let mut counts: BTreeMap<u8, usize> = BTreeMap::new();
+        let mut indices = BTreeMap::new();
+        for (port, wid) in &placement.ports {
+            if self.placement.ports.get(port) == Some(wid)
+                && let Some(index) = self.port_indices.get(port)
+            {
+                indices.insert(port.clone(), *index);
+                continue;
+            }
+            let running = self.workers.get(wid).or_else(|| started.get(wid));
+            let count = counts.entry(*wid).or_insert(running.map_or(0, |it| it.port_count));
+            indices.insert(port.clone(), PortIndex(*count));
+            *count += 1;
+        }
+        indices
+    }
+
+    /// Brings workers to the plan. It fails only if a worker does not answer.
+    fn apply(&mut self, next: Plant, mut plan: Plan) -> Result<(), Fault> {
+        let mut outcome = self.take_back(&next, &mut plan);
+        let new_ports: Vec<(String, u8)> = plan
+            .placement
+            .ports
+            .iter()
+            .filter_map(|(port, wid)| {
+                (self.placement.ports.get(port) != Some(wid)).then(|| (port.clone(), *wid))
+            })
+            .collect();
+        let wids: Vec<u8> = plan.told.keys().copied().collect();
+        for wid in wids {
+            let ports: Vec<String> =
+                new_ports.iter().filter(|(_, to)| *to == wid).map(|(port, _)| port.clone()).collect();
+            outcome = outcome.and(self.tell(wid, ports, &next, &mut plan));
+        }
+        let Plan { placement, layout, port_indices, .. } = plan;
+        (self.placement, self.layout, self.port_indices) = (placement, layout, port_indices);
+        self.workers.retain(|wid, _| next.workers.contains_key(wid));
+        self.harbour.retain(|port, _| next.ports.contains_key(port));
+        let alive: BTreeSet<u64> = next.modules.values().map(|module| module.serial).collect();
+        self.shelf.retain(|serial, _| alive.contains(serial));
+        self.plant = next;
+        self.drop_lost_taps();
+        outcome
+    }
+
+    /// Takes modules and ports from workers that others are to have, or nobody.
+    fn take_back(&mut self, next: &Plant, plan: &mut Plan) -> Result<(), Fault> {
+        let mut outcome = Ok(());
+        let movers = std::mem::take(&mut plan.movers);
+        for (wid, names) in movers {
+            match self.take_modules(wid, &names, next) {
+                Ok(left) => self.hand_on(left, next, plan),
+                Err(fault) => outcome = Err(fault),
+            }
+        }
+        let homeless: Vec<(u8, Vec<String>)> = self.leaving_for_nowhere(next, &plan.placement);
+        for (wid, names) in homeless {
+            match self.take_modules(wid, &names, next) {
+                Ok(left) => {
+                    for (name, module) in left {
+                        if let Some(wish) = next.modules.get(&name) {
+                            self.shelf.insert(wish.serial, module);
+                        }
+                    }
+                }
+                Err(fault) => outcome = Err(fault),
+            }
+        }
+        outcome.and(self.take_ports(&plan.placement))
+    }
+
+    /// Modules that are to be kept though their worker ends.
+    fn leaving_for_nowhere(&self, next: &Plant, placement: &Placement) -> Vec<(u8, Vec<String>)> {
+        let mut leaving: BTreeMap<u8, Vec<String>> = BTreeMap::new();
+        for name in next.modules.keys().filter(|name| placement.modules[*name].is_empty()) {
+            if let Some(wid) = self.placement.modules.get(name).and_then(BTreeSet::first)
+                && self.is_same(name, next)
+            {
+                leaving.entry(*wid).or_default().push(name.clone());
+            }
+        }
+        leaving.into_iter().collect()
+    }
+
+    fn take_modules(&mut self, wid: u8, names: &[String], next: &Plant) -> Result<Left, Fault> {
+        let Some(running) = self.workers.get_mut(&wid) else { return Ok(Left::new()) };
+        let told = &running.told;
+        let stays = |name: &String| !names.contains(name);
+        let mut modules = Vec::new();
+        let mut numbers = HashMap::new();
+        for (old, module) in told.modules.iter().enumerate().filter(|(_, (name, _))| stays(name)) {
+            numbers.insert(old, modules.len());
+            modules.push(module.clone());
+        }
+        let links = told.links.iter().filter_map(|(from, out, to, input)| {
+            Some((*numbers.get(from)?, *out, *numbers.get(to)?, *input))
+        });
+        let links = links.collect();
+        let mut graph = Graph::new();
+        for (name, _) in &modules {
+            let gates = self.plant.modules.get(name).or_else(|| next.modules.get(name)).map(|it| it.gates);
+            if let Some(gates) = gates {
+                graph.keep(name, gates).map_err(broken)?;
+            }
+        }
+        join(&mut graph, &modules, &links).map_err(broken)?;
+        let left = running.ask(|worker| worker.replace(graph))?.map_err(broken)?;
+        running.told = Told { places: Vec::new(), modules, links, ..Told::default() };
+        Ok(left.into_iter().filter(|(name, _)| names.contains(name)).collect())
+    }
+
+    /// Gives modules to the first worker that waits for them.
+    fn hand_on(&mut self, left: Left, next: &Plant, plan: &mut Plan) {
+        for (name, module) in left {
+            let waiting = plan.placement.modules[&name].iter().copied().find(|wid| {
+                !self.stays(&name, *wid, next, plan) && !plan.made.contains_key(&(*wid, name.clone()))
+            });
+            if let Some(wid) = waiting {
+                plan.made.insert((wid, name), module);
+            }
+        }
+    }
+
+    fn take_ports(&mut self, placement: &Placement) -> Result<(), Fault> {
+        let leaving: Vec<(String, u8)> = self
+            .placement
+            .ports
+            .iter()
+            .filter(|(port, wid)| placement.ports.get(*port) != Some(wid))
+            .map(|(port, wid)| (port.clone(), *wid))
+            .collect();
+        for (port, wid) in leaving {
+            let (Some(index), Some(running)) =
+                (self.port_indices.get(&port).copied(), self.workers.get(&wid))
+            else {
+                continue;
+            };
+            if let Some(taken) = running.ask(move |worker| worker.remove_port(index))? {
+                self.harbour.insert(port, taken);
+            }
+        }
+        Ok(())
+    }
+
+    /// Has a worker run its part, if that is another than it runs.
+    fn tell(&mut self, wid: u8, ports: Vec<String>, next: &Plant, plan: &mut Plan) -> Result<(), Fault> {
+        let Some(told) = plan.told.get(&wid).cloned() else { return Ok(()) };
+        let Some(running) = self.workers.get_mut(&wid) else { return Ok(()) };
+        let is_new = plan.made.keys().any(|(to, _)| *to == wid);
+        if running.told == told && ports.is_empty() && !is_new {
+            return Ok(());
+        }
+        let mut graph = Graph::new();
+        for ((name, _), places) in told.modules.iter().zip(&told.places) {
+            let id = match plan.made.remove(&(wid, name.clone())) {
+                Some(module) => graph.add(name, module),
+                None => graph.keep(name, next.modules[name].gates),
+            };
+            let relocation = plan.relocations.get(name).cloned().unwrap_or_default();
+            graph.bind(id.map_err(broken)?, places.clone(), relocation);
+        }
+        join(&mut graph, &told.modules, &told.links).map_err(broken)?;
+        let ports: Vec<Box<dyn Port>> = ports.iter().filter_map(|port| self.harbour.remove(port)).collect();
+        running.port_count += ports.len();
+        let part = told.clone();
+        running.ask(move |worker| run_part(worker, ports, graph, &part))??;
+        running.told = told;
+        Ok(())
+    }
+
+    /// Each worker's counters.
+    pub(crate) fn snapshots(&self) -> Result<BTreeMap<u8, Snapshot>, Fault> {
+        let ask = |(wid, running): (&u8, &Running)| Ok((*wid, running.ask(|worker| worker.snapshot())?));
+        self.workers.iter().map(ask).collect()
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Spare {
+    Shelf,
+    Worker(u8),
+}
+
+/// On the worker's thread: ports, graph and classes, all between the same two rounds.
+fn run_part(worker: &mut Worker, ports: Vec<Box<dyn Port>>, graph: Graph, part: &Told) -> Result<(), Fault> {
+    for port in ports {
+        worker.add_port(port);
+    }
+    worker.replace(graph).map_err(broken)?;
+    let leaves = part
+        .leaves
+        .iter()
+        .filter_map(|leaf| Some((worker.leaf(&leaf.module, leaf.task as usize)?, leaf.seat.clone())));
+    let leaves: Vec<_> = leaves.collect();
+    worker.edit_classes(|tree| sync(tree, &part.classes, &leaves)).map_err(plant::class_fault)
+}
+
+/// What each worker of `plant` shall run.
+fn told(plant: &Plant, placement: &Placement, layout: &Layout) -> BTreeMap<u8, Told> {
+    let mut trees = Trees::of(plant).of_worker;
+    let mut parts = BTreeMap::new();
+    for wid in plant.workers.keys() {
+        let (classes, leaves) = trees.remove(wid).unwrap_or_default();
+        let mut part = Told { classes, leaves, ..Told::default() };
+        let mut numbers = HashMap::new();
+        for (number, (name, wish)) in plant.modules.iter().enumerate() {
+            if placement.has(name, *wid) {
+                numbers.insert(name.as_str(), part.modules.len());
+                part.modules.push((name.clone(), wish.serial));
+                part.places.push(layout.places(number).to_vec());
+            }
+        }
+        for ((from, out), (to, input)) in &plant.links {
+            if let (Some(from), Some(to)) = (numbers.get(from.as_str()), numbers.get(to.as_str())) {
+                part.links.push((*from, usize::from(*out), *to, usize::from(*input)));
+            }
+        }
+        parts.insert(*wid, part);
+    }
+    parts
+}
+
+fn join(
+    graph: &mut Graph,
+    modules: &[(String, u64)],
+    links: &Vec<(usize, usize, usize, usize)>,
+) -> Result<(), GraphError> {
+    let ids: Vec<_> = modules.iter().map(|(name, _)| graph.find(name)).collect();
+    for (from, out, to, input) in links {
+        if let (Some(from), Some(to)) = (ids[*from], ids[*to]) {
+            graph.connect(from, *out, to, *input)?;
+        }
+    }
+    Ok(())
+}
+
+/// What was checked and is not so all the same.
+fn broken(error: GraphError) -> Fault {
+    Fault::new(Errno::EIO, format!("the daemon is at odds with itself, please report it: {error}"))
+}

@@ -1,0 +1,317 @@
+//! Pipelines as a whole: replaced in one change, shown, counted.
+
+use super::wall_s;
+use crate::Daemon;
+use crate::plant::{ModuleWish, Plant, WorkerWish};
+use std::collections::{BTreeMap, HashMap};
+use tidegate_control::Fault;
+use tidegate_control::controller::{
+    Above, ClassSpec, Kinds, ModuleSpec, Outcome, PipelinePlan, Pipelines, Place, Policy, Resource, Slot,
+};
+use tidegate_control::proto::bess::{
+    AddWorkerRequest, ConnectModulesRequest, CreateModuleRequest, CreatePortRequest, TrafficClass,
+    traffic_class::Arg,
+};
+use tidegate_control::proto::v1::{
+    Attribute, ClassCounters, DirectionCounters, DropCounter, GateCounters, ModuleCounters, ModuleMetadata,
+    PipelineSpec, PortCounters, ReplacePipelineResponse, Service, ShowMetadataResponse, WatchResponse,
+    attribute::Access as ShownAccess, gate_counters::Direction,
+};
+use tidegate_packet::SCRATCH_LEN;
+use tidegate_pipeline::GateTraffic;
+use tidegate_pipeline::metadata::Access;
+
+impl Daemon {
+    /// The plant that `plan` means, with modules and ports that are as they were kept. New ones are on the shelf and in
+    /// the harbour then.
+    fn next_of(&mut self, plan: &PipelinePlan, answer: &mut ReplacePipelineResponse) -> Outcome<Plant> {
+        let mut next = Plant::default();
+        for worker in &plan.workers {
+            next.workers.insert(worker.wid, WorkerWish { core: worker.core, is_default: false });
+        }
+        for spec in &plan.ports {
+            let name = spec.name.clone().unwrap_or_default();
+            let is_kept = self.plant.ports.get(&name).is_some_and(|old| old == spec);
+            if !is_kept && self.plant.ports.contains_key(&name) {
+                let text = format!(
+                    "port {name} cannot be opened again in the same change: give the new one another name"
+                );
+                return Err(Fault::unsupported(text));
+            }
+            if is_kept { &mut answer.kept } else { &mut answer.created }.push(name.clone());
+            next.ports.insert(name, spec.clone());
+        }
+        for spec in &plan.modules {
+            self.take_module(&mut next, spec, answer)?;
+        }
+        for link in &plan.connections {
+            next.links.insert((link.from.clone(), link.ogate), (link.to.clone(), link.igate));
+        }
+        if next.workers.is_empty() && !(plan.classes.is_empty() && plan.tasks.is_empty()) {
+            next.workers.insert(0, WorkerWish { core: 0, is_default: true });
+        }
+        plan.classes.iter().try_for_each(|class| next.add_class(class.clone()))?;
+        plan.tasks.iter().try_for_each(|task| next.move_to(task.clone()))?;
+        let is_gone = |name: &&String| !next.modules.contains_key(*name) && !next.ports.contains_key(*name);
+        let old = self.plant.modules.keys().chain(self.plant.ports.keys());
+        answer.removed = old.filter(is_gone).cloned().collect();
+        Ok(next)
+    }
+
+    fn take_module(
+        &mut self,
+        next: &mut Plant,
+        spec: &ModuleSpec,
+        answer: &mut ReplacePipelineResponse,
+    ) -> Outcome {
+        let name = spec.name.clone().unwrap_or_default();
+        let old = self.plant.modules.get(&name);
+        if let Some(old) = old.filter(|old| old.class.name == spec.class.name && old.arg == spec.arg) {
+            next.modules.insert(name.clone(), old.clone());
+            answer.kept.push(name);
+            return Ok(());
+        }
+        self.add_module(next, &name, spec).map_err(|fault| fault.of(&name))?;
+        answer.created.push(name);
+        Ok(())
+    }
+
+    fn replace(&mut self, plan: &PipelinePlan, check_only: bool) -> Outcome<ReplacePipelineResponse> {
+        let mut answer = ReplacePipelineResponse::default();
+        let next = self.next_of(plan, &mut answer)?;
+        crate::plant::check(&next)?;
+        crate::plant::place(&next, &self.placement)?;
+        if check_only {
+            return Ok(answer);
+        }
+        let new_ports: Vec<String> =
+            next.ports.keys().filter(|port| !self.plant.ports.contains_key(*port)).cloned().collect();
+        let opened = self.open_all(&next, &new_ports);
+        let outcome = opened.and_then(|()| self.change(next));
+        if outcome.is_err() {
+            new_ports.iter().filter(|port| !self.plant.ports.contains_key(*port)).for_each(|port| {
+                self.harbour.remove(port);
+            });
+        }
+        outcome.map(|()| answer)
+    }
+
+    fn open_all(&mut self, next: &Plant, ports: &[String]) -> Outcome {
+        for name in ports {
+            let port = crate::ports::open(&next.ports[name]).map_err(|fault| fault.of(name))?;
+            self.harbour.insert(name.clone(), port);
+        }
+        Ok(())
+    }
+}
+
+/// A module's attributes, with the numbers of their scopes.
+fn shown_attributes(
+    wish: &ModuleWish,
+    number: usize,
+    daemon: &Daemon,
+    scopes: &HashMap<(usize, &str), usize>,
+) -> Vec<Attribute> {
+    let places = daemon.layout.places(number);
+    let shown = |(at, it): (usize, &tidegate_pipeline::metadata::Attribute)| Attribute {
+        name: it.name.to_string(),
+        len: it.size.into(),
+        access: match it.access {
+            Access::Read => ShownAccess::Read,
+            Access::Write => ShownAccess::Write,
+            Access::Update => ShownAccess::Update,
+        }
+        .into(),
+        offset: places.get(at).and_then(|place| place.offset()).map(u32::from),
+        scope: scopes.get(&(number, it.name.as_ref())).map_or(0, |scope| *scope as u32 + 1),
+    };
+    wish.attributes.iter().enumerate().map(shown).collect()
+}
+
+fn class_record(class: &ClassSpec) -> TrafficClass {
+    let mut record = placed(&class.place);
+    record.name = class.name.clone();
+    let (policy, resource) = match class.policy {
+        Policy::Priority => ("priority", None),
+        Policy::RoundRobin => ("round_robin", None),
+        Policy::WeightedFair(resource) => ("weighted_fair", Some(resource)),
+        Policy::RateLimit { resource, limit, max_burst } => {
+            let name = resource_name(resource).to_owned();
+            record.limit = HashMap::from([(name.clone(), limit.unwrap_or(0) as i64)]);
+            record.max_burst = HashMap::from([(name, max_burst as i64)]);
+            ("rate_limit", Some(resource))
+        }
+    };
+    record.policy = policy.to_owned();
+    record.resource = resource.map_or("", resource_name).to_owned();
+    record
+}
+
+fn placed(place: &Place) -> TrafficClass {
+    let mut record = TrafficClass::default();
+    match &place.above {
+        Above::Class(parent) => record.parent = parent.clone(),
+        Above::Worker(wid) => record.wid = (*wid).into(),
+        Above::AnyWorker => record.wid = -1,
+    }
+    record.arg = match place.slot {
+        Some(Slot::Priority(priority)) => Some(Arg::Priority(priority.into())),
+        Some(Slot::Share(share)) => Some(Arg::Share(share.into())),
+        None => None,
+    };
+    record
+}
+
+const fn resource_name(resource: Resource) -> &'static str {
+    match resource {
+        Resource::Count => "count",
+        Resource::Cycle => "cycle",
+        Resource::Packet => "packet",
+        Resource::Bit => "bit",
+    }
+}
+
+fn gate_record(module: &str, direction: Direction, gate: u16, traffic: GateTraffic) -> GateCounters {
+    GateCounters {
+        module: module.to_owned(),
+        direction: direction.into(),
+        gate: gate.into(),
+        batches: traffic.batch_count,
+        packets: traffic.packet_count,
+        bytes: 0,
+    }
+}
+
+impl Pipelines for Daemon {
+    fn replace_pipeline(&mut self, plan: PipelinePlan, check_only: bool) -> Outcome<ReplacePipelineResponse> {
+        let outcome = self.replace(&plan, check_only);
+        self.tidy_shelf();
+        outcome
+    }
+
+    fn pipeline(&mut self) -> Outcome<PipelineSpec> {
+        let plant = &self.plant;
+        let workers = plant.workers.iter().map(|(wid, wish)| AddWorkerRequest {
+            wid: (*wid).into(),
+            core: wish.core.into(),
+            scheduler: String::new(),
+        });
+        let ports = plant.ports.iter().map(|(name, spec)| CreatePortRequest {
+            name: name.clone(),
+            driver: spec.driver.name.to_owned(),
+            num_inc_q: spec.rx_queues.into(),
+            num_out_q: spec.tx_queues.into(),
+            size_inc_q: spec.rx_descriptors.unwrap_or(0).into(),
+            size_out_q: spec.tx_descriptors.unwrap_or(0).into(),
+            arg: Some(spec.arg.to_any()),
+        });
+        let modules = plant.modules.iter().map(|(name, wish)| CreateModuleRequest {
+            name: name.clone(),
+            mclass: wish.class.name.to_owned(),
+            arg: Some(wish.arg.to_any()),
+        });
+        let connections = plant.links.iter().map(|((from, out), (to, input))| ConnectModulesRequest {
+            m1: from.clone(),
+            m2: to.clone(),
+            ogate: (*out).into(),
+            igate: (*input).into(),
+            skip_default_hooks: false,
+        });
+        let tasks = plant.tasks.iter().map(|((module, task), place)| TrafficClass {
+            leaf_module_name: module.clone(),
+            leaf_module_taskid: (*task).into(),
+            ..placed(place)
+        });
+        Ok(PipelineSpec {
+            workers: workers.collect(),
+            ports: ports.collect(),
+            modules: modules.collect(),
+            connections: connections.collect(),
+            classes: plant.classes.iter().map(class_record).collect(),
+            tasks: tasks.collect(),
+        })
+    }
+
+    fn metadata(&mut self) -> Outcome<ShowMetadataResponse> {
+        let mut scopes = HashMap::new();
+        for (scope, component) in self.layout.components().iter().enumerate() {
+            for member in &component.members {
+                scopes.insert((*member, component.attribute.as_str()), scope);
+            }
+        }
+        let module = |(number, (name, wish)): (usize, (&String, &ModuleWish))| ModuleMetadata {
+            module: name.clone(),
+            attributes: shown_attributes(wish, number, self, &scopes),
+        };
+        Ok(ShowMetadataResponse {
+            used_len: self.layout.used_len() as u32,
+            area_len: SCRATCH_LEN as u32,
+            modules: self.plant.modules.iter().enumerate().map(module).collect(),
+        })
+    }
+
+    fn counters(&mut self, kinds: Kinds) -> Outcome<WatchResponse> {
+        let monotonic_s = tidegate_sys::clock::now().as_nanos() as f64 / 1e9;
+        let mut answer = WatchResponse { timestamp: wall_s(), monotonic_s, ..WatchResponse::default() };
+        let totals = if kinds.gates || kinds.modules { self.totals()? } else { BTreeMap::new() };
+        for (name, total) in &totals {
+            if kinds.gates {
+                let gate = |direction| {
+                    move |(gate, (traffic, _)): (&u16, &(GateTraffic, Vec<_>))| {
+                        gate_record(name, direction, *gate, *traffic)
+                    }
+                };
+                answer.gates.extend(total.inputs.iter().map(gate(Direction::Input)));
+                answer.gates.extend(total.outputs.iter().map(gate(Direction::Output)));
+            }
+            if kinds.modules {
+                let drops = total.drops.iter().filter(|(_, count)| *count > 0);
+                answer.modules.push(ModuleCounters {
+                    module: name.clone(),
+                    cycles: total.busy_ns,
+                    packets: total.inputs.values().map(|(traffic, _)| traffic.packet_count).sum(),
+                    deadend_packets: total.drops.of(tidegate_base::DropReason::Policy),
+                    drops: drops
+                        .map(|(reason, packets)| DropCounter { reason: reason.as_str().to_owned(), packets })
+                        .collect(),
+                });
+            }
+        }
+        if kinds.classes {
+            answer.classes = self
+                .usages()?
+                .into_iter()
+                .map(|(wid, class, usage)| ClassCounters {
+                    class,
+                    wid: wid.into(),
+                    count: usage.count,
+                    cycles: usage.cycles,
+                    packets: usage.packets,
+                    bits: usage.bits,
+                    throttled: 0,
+                })
+                .collect();
+        }
+        if kinds.ports {
+            let names: Vec<String> = self.plant.ports.keys().cloned().collect();
+            for port in names {
+                let counters = self.port_counters(&port)?;
+                let direction = |packets, bytes, dropped| Some(DirectionCounters { packets, bytes, dropped });
+                answer.ports.push(PortCounters {
+                    port,
+                    received: direction(
+                        counters.rx_packet_count,
+                        counters.rx_byte_count,
+                        counters.rx_drop_count,
+                    ),
+                    sent: direction(counters.tx_packet_count, counters.tx_byte_count, counters.tx_drop_count),
+                });
+            }
+        }
+        Ok(answer)
+    }
+
+    fn services(&mut self) -> Outcome<Vec<Service>> {
+        Ok(Vec::new())
+    }
+}

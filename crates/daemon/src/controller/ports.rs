@@ -1,0 +1,152 @@
+//! Ports: opened here, run by the worker whose modules use them.
+
+use super::wall_s;
+use crate::{Daemon, ports};
+use tidegate_control::classes::Driver;
+use tidegate_control::controller::{Outcome, PortSettings, PortSpec, Ports};
+use tidegate_control::proto::bess::get_port_stats_response::Stat;
+use tidegate_control::proto::bess::list_ports_response::Port;
+use tidegate_control::proto::bess::{
+    CreatePortResponse, GetLinkStatusResponse, GetPortStatsResponse, MempoolDump, PortConf,
+};
+use tidegate_control::{Errno, Fault, generated_name};
+use tidegate_port::PortCounters;
+
+/// The MTU of ports that say none.
+const MTU_DEFAULT: u32 = 1500;
+
+impl Daemon {
+    fn port(&self, name: &str) -> Outcome<&PortSpec> {
+        self.plant.ports.get(name).ok_or_else(|| {
+            Fault::new(Errno::ENODEV, format!("there is no port {name}: list what there is, or create it"))
+        })
+    }
+
+    /// What went through a port.
+    pub(super) fn port_counters(&self, name: &str) -> Outcome<PortCounters> {
+        if let Some(port) = self.harbour.get(name) {
+            return Ok(port.counters());
+        }
+        let place = self.placement.ports.get(name).zip(self.port_indices.get(name));
+        let Some((running, index)) = place.and_then(|(wid, index)| Some((self.workers.get(wid)?, index.0)))
+        else {
+            return Ok(PortCounters::default());
+        };
+        let counters = running.ask(move |worker| worker.snapshot().ports.get(index).copied())?;
+        Ok(counters.unwrap_or_default())
+    }
+}
+
+impl Ports for Daemon {
+    fn has_driver(&self, driver: &'static Driver) -> bool {
+        ports::DRIVERS.contains(&driver.name)
+    }
+
+    fn reset_ports(&mut self) -> Outcome {
+        let mut next = self.plant.clone();
+        let used = next.ports.keys().find_map(|port| Some((port, next.user_of(port)?)));
+        if let Some((port, user)) = used {
+            let text = format!("port {port} is used by {user}: destroy that module first");
+            return Err(Fault::new(Errno::EBUSY, text));
+        }
+        next.ports.clear();
+        self.change(next)
+    }
+
+    fn ports(&mut self) -> Outcome<Vec<Port>> {
+        let port = |(name, spec): (&String, &PortSpec)| Port {
+            name: name.clone(),
+            driver: spec.driver.name.to_owned(),
+            mac_addr: MAC_NONE.to_owned(),
+            num_inc_q: spec.rx_queues.into(),
+            num_out_q: spec.tx_queues.into(),
+            size_inc_q: spec.rx_descriptors.unwrap_or(0).into(),
+            size_out_q: spec.tx_descriptors.unwrap_or(0).into(),
+            driver_arg: Some(spec.arg.to_any()),
+        };
+        Ok(self.plant.ports.iter().map(port).collect())
+    }
+
+    fn create_port(&mut self, spec: PortSpec) -> Outcome<CreatePortResponse> {
+        let is_taken = |name: &str| self.plant.ports.contains_key(name);
+        let name = spec.name.clone().unwrap_or_else(|| generated_name(spec.driver.short_name, is_taken));
+        if is_taken(&name) {
+            let text =
+                format!("there is a port {name} already: give this one another name, or destroy that one");
+            return Err(Fault::new(Errno::EEXIST, text));
+        }
+        let port = ports::open(&spec)?;
+        let mut next = self.plant.clone();
+        next.ports.insert(name.clone(), PortSpec { name: Some(name.clone()), ..spec });
+        self.harbour.insert(name.clone(), port);
+        if let Err(fault) = self.change(next) {
+            self.harbour.remove(&name);
+            return Err(fault);
+        }
+        Ok(CreatePortResponse { error: None, name, mac_addr: MAC_NONE.to_owned() })
+    }
+
+    fn destroy_port(&mut self, name: &str) -> Outcome {
+        self.port(name)?;
+        if let Some(user) = self.plant.user_of(name) {
+            let text = format!("port {name} is used by {user}: destroy that module first");
+            return Err(Fault::new(Errno::EBUSY, text));
+        }
+        let mut next = self.plant.clone();
+        next.ports.remove(name);
+        self.change(next)
+    }
+
+    fn set_port(&mut self, name: &str, settings: PortSettings) -> Outcome {
+        self.port(name)?;
+        let is_as_it_is = settings.mac.is_none() && settings.mtu.is_none_or(|mtu| mtu == MTU_DEFAULT);
+        if is_as_it_is && settings.up {
+            return Ok(());
+        }
+        Err(Fault::unsupported(format!(
+            "address, MTU and state of port {name} are fixed: create another one"
+        )))
+    }
+
+    fn port_settings(&mut self, name: &str) -> Outcome<PortConf> {
+        self.port(name)?;
+        Ok(PortConf { mac_addr: MAC_NONE.to_owned(), mtu: MTU_DEFAULT, admin_up: true })
+    }
+
+    fn port_stats(&mut self, name: &str) -> Outcome<GetPortStatsResponse> {
+        self.port(name)?;
+        let counters = self.port_counters(name)?;
+        let stat = |packets, dropped, bytes| Some(Stat { packets, dropped, bytes, ..Stat::default() });
+        Ok(GetPortStatsResponse {
+            error: None,
+            inc: stat(counters.rx_packet_count, counters.rx_drop_count, counters.rx_byte_count),
+            out: stat(counters.tx_packet_count, counters.tx_drop_count, counters.tx_byte_count),
+            timestamp: wall_s(),
+        })
+    }
+
+    fn link_status(&mut self, name: &str) -> Outcome<GetLinkStatusResponse> {
+        self.port(name)?;
+        Ok(GetLinkStatusResponse { error: None, speed: 0, full_duplex: true, autoneg: false, link_up: true })
+    }
+
+    fn pools(&mut self, node: Option<u32>) -> Outcome<Vec<MempoolDump>> {
+        if let Some(node) = node.filter(|node| *node != 0) {
+            return Err(Fault::missing(format!("no pool lies on NUMA node {node}: name 0, or -1 for all")));
+        }
+        let mut sum = MempoolDump { initialized: true, ..MempoolDump::default() };
+        sum.mp_element_size = crate::worker::CHUNK_SIZE as u32;
+        for snapshot in self.snapshots()?.values() {
+            let pool = snapshot.pool;
+            let in_use = pool.held_count + pool.submitted_count + pool.retained_count;
+            sum.mp_available_count += pool.free_count as u32;
+            sum.mp_in_use_count += in_use as u32;
+            sum.mp_size += (pool.free_count + in_use) as u32;
+        }
+        sum.mp_populated_size = sum.mp_size;
+        Ok(vec![sum])
+    }
+}
+
+/// The address of ports that have none.
+const MAC_NONE: &str = "00:00:00:00:00:00";

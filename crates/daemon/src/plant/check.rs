@@ -1,0 +1,77 @@
+//! Whether a plant's links and classes can be as they are wished.
+
+use super::{Plant, trees::Trees};
+use std::collections::{HashMap, HashSet};
+use tidegate_control::{Errno, Fault};
+
+/// The first thing that is wrong, in a line that says what to change.
+pub(crate) fn check(plant: &Plant) -> Result<(), Fault> {
+    for ((from, ogate), (to, igate)) in &plant.links {
+        let (source, sink) = (known(plant, from)?, known(plant, to)?);
+        in_range(from, "output", *ogate, source.gates.outputs)?;
+        in_range(to, "input", *igate, sink.gates.inputs)?;
+    }
+    check_loops(plant)?;
+    check_ports(plant)?;
+    Trees::of(plant).check()
+}
+
+fn known<'p>(plant: &'p Plant, name: &str) -> Result<&'p super::ModuleWish, Fault> {
+    plant.modules.get(name).ok_or_else(|| Fault::missing(format!("there is no module {name}")))
+}
+
+fn in_range(module: &str, direction: &str, gate: u16, count: usize) -> Result<(), Fault> {
+    if usize::from(gate) < count {
+        return Ok(());
+    }
+    Err(Fault::invalid(format!("{module} has {count} {direction} gates: there is no gate {gate}")))
+}
+
+fn check_ports(plant: &Plant) -> Result<(), Fault> {
+    for (name, module) in &plant.modules {
+        if let Some(port) = module.port.as_ref().filter(|port| !plant.ports.contains_key(*port)) {
+            let text = format!("{name} uses port {port}, which there is not: create it first");
+            return Err(Fault::new(Errno::ENODEV, text));
+        }
+    }
+    Ok(())
+}
+
+/// Takes modules away that nothing leads to, until none is left, or those on loops and behind them.
+fn check_loops(plant: &Plant) -> Result<(), Fault> {
+    let mut leads: HashMap<&str, Vec<&str>> = HashMap::new();
+    let mut arriving: HashMap<&str, usize> = plant.modules.keys().map(|name| (name.as_str(), 0)).collect();
+    for ((from, _), (to, _)) in &plant.links {
+        leads.entry(from).or_default().push(to);
+        *arriving.entry(to).or_default() += 1;
+    }
+    let mut free: Vec<&str> =
+        arriving.iter().filter(|(_, count)| **count == 0).map(|(name, _)| *name).collect();
+    while let Some(name) = free.pop() {
+        arriving.remove(name);
+        for to in leads.get(name).into_iter().flatten() {
+            if let Some(count) = arriving.get_mut(to) {
+                *count -= 1;
+                if *count == 0 {
+                    free.push(to);
+                }
+            }
+        }
+    }
+    let Some(&start) = arriving.keys().min() else { return Ok(()) };
+    let member = on_loop(start, plant, &arriving);
+    Err(Fault::invalid(format!("frames could come back to {member}: leave out one link of that loop")))
+}
+
+/// A module of a loop that leads to `start`: each module left has one left before it.
+fn on_loop<'p>(start: &'p str, plant: &'p Plant, left: &HashMap<&'p str, usize>) -> &'p str {
+    let mut seen = HashSet::new();
+    let mut at = start;
+    while seen.insert(at) {
+        let before =
+            plant.links.iter().find(|((from, _), (to, _))| to == at && left.contains_key(from.as_str()));
+        let Some(((from, _), _)) = before else { return at };
+        at = from;
+    }
+    at
+}

@@ -1,0 +1,124 @@
+//! What is wished for, as plain data: modules, links, ports, classes, workers. It runs nothing and touches no thread, so
+//! that a change is a changed copy, checked whole before the first worker hears of it.
+
+mod check;
+mod place;
+mod trees;
+
+pub(crate) use check::check;
+pub(crate) use place::{Placement, place};
+pub(crate) use trees::{Leaf, Trees, fault as class_fault, sync};
+
+use std::collections::BTreeMap;
+use tidegate_control::Message;
+use tidegate_control::classes::{ModuleClass, ModuleCommand};
+use tidegate_control::controller::{Above, ClassSpec, Place, PortSpec};
+use tidegate_pipeline::GateCounts;
+use tidegate_pipeline::metadata::Attribute;
+
+/// A module and one of its gates.
+pub(crate) type Gate = (String, u16);
+
+/// A worker.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct WorkerWish {
+    pub(crate) core: u32,
+    /// Nobody asked for it: it was made because a task needed one.
+    pub(crate) is_default: bool,
+}
+
+/// A module.
+#[derive(Clone, Debug)]
+pub(crate) struct ModuleWish {
+    pub(crate) class: &'static ModuleClass,
+    pub(crate) arg: Message,
+    /// Which of all modules that ever were: another one of the same name has another number.
+    pub(crate) serial: u64,
+    pub(crate) gates: GateCounts,
+    pub(crate) attributes: Vec<Attribute>,
+    pub(crate) task_count: u32,
+    /// The port that it receives from or sends to.
+    pub(crate) port: Option<String>,
+    /// Commands that changed it, for another of its kind to be made like it.
+    pub(crate) said: Vec<(&'static ModuleCommand, Message)>,
+}
+
+/// All that is wished for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Plant {
+    pub(crate) workers: BTreeMap<u8, WorkerWish>,
+    pub(crate) ports: BTreeMap<String, PortSpec>,
+    pub(crate) modules: BTreeMap<String, ModuleWish>,
+    /// From output gates to input gates.
+    pub(crate) links: BTreeMap<Gate, Gate>,
+    /// Parents before children, none above [`Above::AnyWorker`].
+    pub(crate) classes: Vec<ClassSpec>,
+    /// Tasks that somebody placed, by module and number.
+    pub(crate) tasks: BTreeMap<(String, u32), Place>,
+}
+
+impl Plant {
+    /// The worker that has what no one placed.
+    pub(crate) fn default_worker(&self) -> Option<u8> {
+        self.workers.keys().next().copied()
+    }
+
+    pub(crate) fn class(&self, name: &str) -> Option<&ClassSpec> {
+        self.classes.iter().find(|class| class.name == name)
+    }
+
+    /// The worker in whose tree a place is. A class never hangs below itself for longer than there are classes.
+    pub(crate) fn worker_of(&self, above: &Above) -> Option<u8> {
+        let mut above = above;
+        for _ in 0..=self.classes.len() {
+            match above {
+                Above::Worker(wid) => return Some(*wid),
+                Above::AnyWorker => return self.default_worker(),
+                Above::Class(name) => above = &self.class(name)?.place.above,
+            }
+        }
+        None
+    }
+
+    /// The worker of a module's task.
+    pub(crate) fn worker_of_task(&self, module: &str, task: u32) -> Option<u8> {
+        match self.tasks.get(&(module.to_owned(), task)) {
+            Some(place) => self.worker_of(&place.above),
+            None => self.default_worker(),
+        }
+    }
+
+    /// Takes a module away with all that names it.
+    pub(crate) fn remove_module(&mut self, name: &str) {
+        self.modules.remove(name);
+        self.links.retain(|(from, _), (to, _)| from != name && to != name);
+        self.tasks.retain(|(module, _), _| module != name);
+    }
+
+    /// Whether a module uses that port, and which.
+    pub(crate) fn user_of(&self, port: &str) -> Option<&str> {
+        let uses = |(_, module): &(&String, &ModuleWish)| module.port.as_deref() == Some(port);
+        self.modules.iter().find(uses).map(|(name, _)| name.as_str())
+    }
+
+    /// Brings classes into an order in which parents come before children.
+    pub(crate) fn order_classes(&mut self) {
+        let depth = |class: &ClassSpec| {
+            let mut above = &class.place.above;
+            let mut depth = 0;
+            while let Above::Class(name) = above
+                && let Some(parent) = self.class(name)
+                && depth <= self.classes.len()
+            {
+                (above, depth) = (&parent.place.above, depth + 1);
+            }
+            depth
+        };
+        let mut order: Vec<(usize, usize)> = self.classes.iter().map(depth).zip(0..).collect();
+        order.sort_unstable();
+        self.classes = order.into_iter().map(|(_, at)| self.classes[at].clone()).collect();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+//! A worker's thread: made with a pool of its own, pinned, and asked between two rounds.
+
+use crate::plant::Leaf;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tidegate_control::controller::ClassSpec;
+use tidegate_control::{Errno, Fault};
+use tidegate_packet::Pool;
+use tidegate_pipeline::metadata::Place;
+use tidegate_pipeline::{Control, Graph, Idle, KernelEnvironment, Waker, Worker, WorkerConfig, control};
+use tidegate_sys::{clock, cpu, mem::Mapping};
+
+/// Bytes of a worker's frames.
+const POOL_SIZE: usize = 32 << 20;
+/// Bytes of a frame's chunk.
+pub(crate) const CHUNK_SIZE: usize = 2048;
+/// How long a worker may take for a round before it counts as stuck.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a worker was last told to run.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Told {
+    /// Modules by name, with their number.
+    pub(crate) modules: Vec<(String, u64)>,
+    /// Links between them, by place in `modules`.
+    pub(crate) links: Vec<(usize, usize, usize, usize)>,
+    /// Where each finds its attributes.
+    pub(crate) places: Vec<Vec<Place>>,
+    pub(crate) classes: Vec<ClassSpec>,
+    pub(crate) leaves: Vec<Leaf>,
+}
+
+/// A worker that runs.
+pub(crate) struct Running {
+    wid: u8,
+    control: Control,
+    thread: Option<JoinHandle<()>>,
+    pub(crate) told: Told,
+    /// Ports that it was ever given: the next one's index.
+    pub(crate) port_count: usize,
+    pub(crate) is_paused: bool,
+}
+
+impl Running {
+    /// Starts worker `wid` on a core, with nothing to run.
+    pub(crate) fn start(wid: u8, core: u32) -> Result<Self, Fault> {
+        let failed = |what: &str, why: String| Fault::new(Errno::EIO, format!("worker {wid}: {what}: {why}"));
+        let core = core as usize;
+        let allowed = cpu::allowed();
+        if !allowed.contains(&core) {
+            let text = format!("worker {wid} cannot run on core {core}: name one of {allowed:?}");
+            return Err(Fault::invalid(text));
+        }
+        let memory =
+            Mapping::anonymous(POOL_SIZE).map_err(|e| failed("no memory for frames", e.to_string()))?;
+        let pool = Pool::new(Box::new(memory), CHUNK_SIZE).map_err(|e| failed("no pool", e.to_string()))?;
+        let waker = Waker::new().map_err(|e| failed("no wake-up", e.to_string()))?;
+        let wake = waker.clone();
+        let (control, commands) = control(move || wake.wake());
+        let config = WorkerConfig {
+            number: wid.into(),
+            idle: Idle::ADAPTIVE,
+            stopwatch: None,
+            ..WorkerConfig::default()
+        };
+        let mut worker = Worker::new(config, pool, Vec::new(), Graph::new(), commands);
+        let thread = std::thread::Builder::new().name(format!("worker{wid}"));
+        let thread = thread.spawn(move || {
+            if let Err(error) = cpu::pin_current_thread(core) {
+                tracing::warn!("worker {wid} is not pinned: {error}");
+            }
+            worker.run(&mut KernelEnvironment::new(waker));
+        });
+        let thread = Some(thread.map_err(|e| failed("no thread", e.to_string()))?);
+        tracing::info!("worker {wid} runs on core {core} since {} ns", clock::now().as_nanos());
+        Ok(Self { wid, control, thread, told: Told::default(), port_count: 0, is_paused: false })
+    }
+
+    /// Asks it something between two rounds.
+    pub(crate) fn ask<R: Send + 'static>(
+        &self,
+        question: impl FnOnce(&mut Worker) -> R + Send + 'static,
+    ) -> Result<R, Fault> {
+        let gone = || {
+            let text = format!("worker {} does not answer: see the daemon's log, then destroy it", self.wid);
+            Fault::new(Errno::EIO, text)
+        };
+        self.control.ask(PATIENCE, question).ok_or_else(gone)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.control.send(Worker::stop);
+        if let Some(thread) = self.thread.take() {
+            // A panic was reported when it happened.
+            let _ = thread.join();
+        }
+    }
+}
