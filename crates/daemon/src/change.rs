@@ -16,14 +16,14 @@ use crate::worker::{Running, Told};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tidegate_control::{Errno, Fault};
 use tidegate_pipeline::metadata::{self, Layout, ModuleView, Relocation, Scene};
-use tidegate_pipeline::{Graph, GraphError, Module, PortIndex, Snapshot, Worker};
+use tidegate_pipeline::{Graph, GraphError, Module, NamedModule, PortIndex, Snapshot, Worker};
 use tidegate_port::Port;
 
 /// The core of the worker that is made when a task needs one.
 const CORE_DEFAULT: u32 = 0;
 
-/// The modules that left a worker, by name.
-type Left = Vec<(String, Box<dyn Module>)>;
+/// The modules that left a worker.
+type Left = Vec<NamedModule>;
 
 /// The daemon, to be called by one thread ([`tidegate_control::CallQueue::run`]).
 #[derive(Default)]
@@ -239,9 +239,8 @@ impl Daemon {
             .placement
             .ports
             .iter()
-            .filter_map(|(port, wid)| {
-                (self.placement.ports.get(port) != Some(wid)).then(|| (port.clone(), *wid))
-            })
+            .filter(|(port, wid)| self.placement.ports.get(*port) != Some(*wid))
+            .map(|(port, wid)| (port.clone(), *wid))
             .collect();
         let wids: Vec<u8> = plan.told.keys().copied().collect();
         for wid in wids {

@@ -41,7 +41,7 @@ pub use graph::{Graph, GraphError, ModuleId};
 pub use hook::{GateHook, GateSide};
 pub use module::{GATE_COUNT_MAX, GateCounts, Module, PortIndex, Work};
 pub use snapshot::{InputSnapshot, ModuleCounters, ModuleSnapshot, OutputSnapshot, Snapshot};
-pub use worker::{Command, Control, Environment, Idle, Worker, WorkerConfig, control};
+pub use worker::{Command, Control, Environment, Idle, NamedModule, Worker, WorkerConfig, control};
 
 #[cfg(test)]
 mod change_tests;

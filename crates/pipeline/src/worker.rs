@@ -81,6 +81,9 @@ impl Default for WorkerConfig {
 /// Something to be done to a worker between two rounds.
 pub type Command = Box<dyn FnOnce(&mut Worker) + Send>;
 
+/// A module and the name that it had in its graph.
+pub type NamedModule = (String, Box<dyn Module>);
+
 /// The control thread's end of a worker.
 #[derive(Clone)]
 pub struct Control {
@@ -175,7 +178,7 @@ impl Worker {
 
     /// Runs `graph` from now on, between two rounds. Modules that it keeps stay as they are, with what waits inside
     /// them; the others are given back, by name. Refused, with nothing changed, if it keeps a module that is not there.
-    pub fn replace(&mut self, graph: Graph) -> Result<Vec<(String, Box<dyn Module>)>, GraphError> {
+    pub fn replace(&mut self, graph: Graph) -> Result<Vec<NamedModule>, GraphError> {
         let mut old = Program {
             steps: std::mem::take(&mut self.steps),
             queues: std::mem::take(&mut self.core.queues),
@@ -198,7 +201,7 @@ impl Worker {
         self.note_links();
         self.measure_bulk();
         let left = old.steps.into_iter().map(|step| (step.name, step.module));
-        let mut left: Vec<(String, Box<dyn Module>)> = left.collect();
+        let mut left: Vec<NamedModule> = left.collect();
         left.iter_mut().for_each(|(_, module)| module.retire(&mut self.core.pool));
         Ok(left)
     }

@@ -9,6 +9,7 @@ use tidegate_control::{Fault, Message};
 use tidegate_modules::encap::*;
 use tidegate_modules::header::*;
 use tidegate_modules::mark::*;
+use tidegate_modules::queue::{Queue, QueueParams};
 use tidegate_modules::split::*;
 use tidegate_modules::*;
 use tidegate_pipeline::Module;
@@ -32,6 +33,7 @@ pub(super) fn build(class: &ModuleClass, arg: Message, seat: Seat) -> Built {
         Message::PortIncArg(_) => boxed(PortIn::new(seat.port)),
         Message::PortOutArg(_) => boxed(PortOut::new(seat.port)),
         Message::ArpResponderArg(arg) => arp_responder(&arg),
+        Message::QueueArg(arg) => made(Queue::new(queue_params(&arg))),
         Message::DumpArg(arg) => dump(arg.interval),
         Message::NoOpArg(_) => boxed(NoOp::default()),
         Message::BufferArg(_) => boxed(Buffer::default()),
@@ -166,6 +168,12 @@ pub(super) fn dump_interval(seconds: f64) -> Result<Duration, Fault> {
         return Err(Fault::invalid(format!("an interval of {seconds} s is none: give 0 to 86400")));
     }
     Ok(Duration::from_nanos(nanos as u64))
+}
+
+/// 0 for the module's own size.
+pub(super) fn queue_params(arg: &bess::QueueArg) -> QueueParams {
+    let size = if arg.size == 0 { QueueParams::default().size } else { arg.size };
+    QueueParams { size, prefetch: arg.prefetch, backpressure: arg.backpressure }
 }
 
 pub(super) fn mpls_params(arg: &bess::MplsPopArg) -> MplsPopParams {

@@ -6,8 +6,10 @@ use super::refused;
 use crate::plant::ModuleWish;
 use std::any::Any;
 use tidegate_control::classes::ModuleCommand;
+use tidegate_control::proto::bess;
 use tidegate_control::{Errno, Fault, Message};
 use tidegate_modules::header::*;
+use tidegate_modules::queue::{Queue, QueueParams, QueueStatus};
 use tidegate_modules::split::*;
 use tidegate_modules::*;
 use tidegate_pipeline::Module;
@@ -41,7 +43,32 @@ pub(crate) fn command(
             let interval = dump_interval(arg.interval)?;
             cast::<Dump>(module)?.set_interval(interval).map_err(refused)?;
         }
+        ("Queue", _, arg) => return queue_command(cast::<Queue>(module)?, command, arg),
         (_, _, arg) => return header_command(wish, module, command, arg),
+    }
+    Ok(None)
+}
+
+fn queue_command(queue: &mut Queue, command: &'static ModuleCommand, arg: Message) -> Answer {
+    let record = |it: QueueParams| {
+        bess::QueueArg { size: it.size, prefetch: it.prefetch, backpressure: it.backpressure }.into()
+    };
+    match (command.name, arg) {
+        ("set_burst", Message::QueueCommandSetBurstArg(arg)) => {
+            queue.set_burst(arg.burst).map_err(refused)?
+        }
+        ("set_size", Message::QueueCommandSetSizeArg(arg)) => queue.set_size(arg.size).map_err(refused)?,
+        ("set_runtime_config", Message::QueueArg(arg)) => {
+            queue.set_params(queue_params(&arg)).map_err(refused)?;
+        }
+        ("get_initial_arg", _) => return Ok(Some(record(queue.initial_params()))),
+        ("get_runtime_config", _) => return Ok(Some(record(queue.params()))),
+        ("get_status", _) => {
+            let QueueStatus { count, size, enqueued, dequeued, dropped } = queue.status();
+            let status = bess::QueueCommandGetStatusResponse { count, size, enqueued, dequeued, dropped };
+            return Ok(Some(status.into()));
+        }
+        (name, _) => return Err(Fault::unsupported(format!("Queue has no command {name} here yet"))),
     }
     Ok(None)
 }

@@ -71,6 +71,7 @@ const CLASSES: &[Trait] = &[
     own("NoOP"),
     seated("PortInc", false),
     seated("PortOut", false),
+    own("Queue"),
     shared("RandomSplit"),
     shared("RandomUpdate"),
     shared("Replicate"),
