@@ -120,9 +120,9 @@ fn graph(rng: &mut Rng, is_first: bool) -> Graph {
         }
     };
     stay(&mut graph, "numbers", GateCounts::SOURCE, Box::new(Numbers { next: 0 }));
-    stay(&mut graph, "hold", GateCounts::THROUGH, Box::new(Hold::default()));
+    stay(&mut graph, "hold", GateCounts::THROUGH, Box::<Hold>::default());
     let audit = match is_first {
-        true => graph.add("audit", Box::new(Audit::default())),
+        true => graph.add("audit", Box::<Audit>::default()),
         false => graph.keep("audit", GateCounts::SINK),
     };
     row.push(audit.unwrap());
@@ -135,7 +135,7 @@ struct Awake(Instant);
 
 impl Environment for Awake {
     fn now(&mut self) -> Instant {
-        self.0 = self.0 + tidegate_base::Duration::from_micros(10);
+        self.0 += tidegate_base::Duration::from_micros(10);
         self.0
     }
     fn sleep(&mut self, _: &[BorrowedFd<'_>], _: Option<Instant>) {
