@@ -200,7 +200,8 @@ fn nat_with_flows() -> Result<Box<dyn Module>> {
         worker.round(clock::now());
     }
     let modules = worker.replace(Graph::new())?;
-    modules.into_iter().find(|module| module.class() == "nat").context("the NAT is gone")
+    let nat = modules.into_iter().find(|(_, module)| module.class() == "nat");
+    Ok(nat.context("the NAT is gone")?.1)
 }
 
 fn nat(batch: usize) -> Result<Parts> {
