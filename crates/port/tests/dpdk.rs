@@ -35,11 +35,9 @@ impl Testpmd {
         let more_libraries = root.join("lib").join(format!("{}-linux-gnu", std::env::consts::ARCH));
         let child = Command::new(program)
             .env("LD_LIBRARY_PATH", std::env::join_paths([&libraries, &more_libraries]).unwrap())
+            // Not by -d: DPDK loads from no directory that others may write to, such as one below /tmp.
+            .env("LD_PRELOAD", std::env::join_paths([found, pool_driver]).unwrap())
             .args(["--no-pci", "--no-huge", "--no-shconf", "--no-telemetry", "-m", "256", "-l", "0,1"])
-            .arg("-d")
-            .arg(found)
-            .arg("-d")
-            .arg(pool_driver)
             .arg(format!("--vdev={device}"))
             .args(["--", "-i", "-a", "--forward-mode=io", "--total-num-mbufs=4096", "--disable-link-check"])
             .stdin(Stdio::piped())
