@@ -2,7 +2,7 @@
 //! line of JSON what it saw. `tidegate-bench web --client packet` runs it at the client's end of the cable.
 
 use crate::device::{TakenDevice, service};
-use crate::load::{HttpLoad, LoadCounters, Reuse};
+use crate::load::{Failures, HttpLoad, LoadCounters, Reuse};
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
@@ -51,7 +51,7 @@ pub(crate) struct Said {
     pub(crate) requests_per_s: f64,
     pub(crate) p50_us: f64,
     pub(crate) p99_us: f64,
-    pub(crate) error_count: u64,
+    pub(crate) failures: Failures,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
@@ -91,7 +91,7 @@ fn say(seen: &Seen, seconds: u64) -> anyhow::Result<()> {
         requests_per_s: measured.answer_count as f64 / seconds as f64,
         p50_us: at(0.5),
         p99_us: at(0.99),
-        error_count: warm_up.error_count + measured.error_count,
+        failures: warm_up.failures.and(&measured.failures),
     };
     let line = serde_json::to_string(&said)?;
     writeln!(std::io::stdout().lock(), "{line}").context("say what was seen")

@@ -66,7 +66,8 @@ fn hold(dev: &str, to: SocketAddr, connection_count: usize) -> anyhow::Result<()
         let mut answer_count = 0;
         while let Some(Some((open_count, counters))) = control.ask(PATIENCE, ask) {
             answer_count += counters.answer_count;
-            let line = format!("open {open_count} answered {answer_count} failed {}", counters.error_count);
+            let failed_count = counters.failures.request_count();
+            let line = format!("open {open_count} answered {answer_count} failed {failed_count}");
             if writeln!(std::io::stdout().lock(), "{line}").is_err() {
                 break;
             }

@@ -111,8 +111,8 @@ fn print_case(case: Case, outcomes: &mut [Outcome]) {
         case.size,
         case.batch_len,
         1e9 / ns,
-        if median.load.error_count > 0 {
-            format!("  {} errors", median.load.error_count)
+        if median.load.failures.request_count() > 0 {
+            format!("  {} errors", median.load.failures.request_count())
         } else {
             String::new()
         }

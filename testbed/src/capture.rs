@@ -80,6 +80,8 @@ fn dissect(path: &Path, filter: &str) -> Result<Vec<String>, TestbedError> {
     for protocol in ["ip", "tcp", "udp"] {
         command.arg("-o").arg(format!("{protocol}.check_checksum:TRUE"));
     }
+    // Payloads in tests are noise, in which tshark would find an application that speaks it badly.
+    command.args(["-d", "tcp.port==0-65535,data"]);
     if !filter.is_empty() {
         command.args(["-Y", filter]);
     }

@@ -5,8 +5,10 @@
 //! too. This one does what `wrk` does and no more: it checks the status line, finds the length, counts
 //! bytes. Not a general HTTP client.
 
+mod failures;
 mod response;
 
+pub(crate) use failures::Failures;
 pub(crate) use response::ResponseReader;
 
 use hdrhistogram::Histogram;
@@ -41,8 +43,8 @@ pub(crate) struct LoadCounters {
     pub(crate) byte_count: u64,
     /// Connections opened.
     pub(crate) open_count: u64,
-    /// Connections that ended before their answer was whole, or whose answer was not 200.
-    pub(crate) error_count: u64,
+    /// What went wrong, and how.
+    pub(crate) failures: Failures,
     /// From writing a request to its whole answer, in ns.
     pub(crate) latency_ns: Histogram<u32>,
 }
@@ -51,7 +53,7 @@ impl LoadCounters {
     fn new() -> Self {
         // The bounds are constants that the histogram takes.
         let latency_ns = Histogram::new_with_max(LATENCY_NS_MAX, 2).expect("two digits up to a minute");
-        Self { answer_count: 0, byte_count: 0, open_count: 0, error_count: 0, latency_ns }
+        Self { answer_count: 0, byte_count: 0, open_count: 0, failures: Failures::default(), latency_ns }
     }
 }
 
@@ -72,6 +74,7 @@ pub(crate) struct Ask {
 pub(crate) struct Call {
     reader: ResponseReader,
     asked_at: Instant,
+    is_waiting: bool,
 }
 
 /// The client as a [`Service`].
@@ -113,6 +116,7 @@ impl HttpLoad {
 
     fn ask(&mut self, conn: &mut Conn<'_, Self>) {
         conn.state().asked_at = conn.now();
+        conn.state().is_waiting = true;
         let len = self.requests[self.next_request].bytes.len() as u32;
         conn.write(Ask { index: self.next_request as u32, len });
         self.next_request = (self.next_request + 1) % self.requests.len();
@@ -120,6 +124,7 @@ impl HttpLoad {
 
     fn on_answer(&mut self, conn: &mut Conn<'_, Self>) {
         let taken = conn.now().since(conn.state().asked_at);
+        conn.state().is_waiting = false;
         self.counters.answer_count += 1;
         self.counters.latency_ns.saturating_record(taken.as_nanos());
         match self.reuse {
@@ -161,8 +166,7 @@ impl Service for HttpLoad {
 
     fn on_closed(&mut self, _: ConnId, call: Call, why: Closed) {
         self.open_count -= 1;
-        let whole = call.reader.is_between_answers() && why == Closed::Finished;
-        self.counters.error_count += u64::from(!whole);
+        self.counters.failures.count(why, call.is_waiting);
     }
 
     fn poll_connect(&mut self, _: Instant) -> Option<(SocketAddr, Call)> {
@@ -172,7 +176,7 @@ impl Service for HttpLoad {
         }
         self.open_count += 1;
         self.opening_count += 1;
-        Some((self.server, Call::default()))
+        Some((self.server, Call { is_waiting: true, ..Call::default() }))
     }
 
     fn on_connect_error(&mut self, _: Call, _: ConnectError) {

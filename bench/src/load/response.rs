@@ -32,11 +32,6 @@ impl ResponseReader {
         self.count(body.len() as u64)
     }
 
-    /// Whether nothing of an answer has arrived yet.
-    pub(crate) fn is_between_answers(&self) -> bool {
-        self.body_left.is_none() && self.partial.is_empty()
-    }
-
     fn read_pieces(&mut self, data: &[u8]) -> Result<bool, NotAnAnswer> {
         let mut bytes = std::mem::take(&mut self.partial);
         bytes.extend_from_slice(data);

@@ -213,7 +213,7 @@ fn parse_packet(said: &str) -> Option<Seen> {
         requests_per_s: said.requests_per_s,
         p50_us: Some(said.p50_us),
         p99_us: Some(said.p99_us),
-        error_count: said.error_count,
+        error_count: said.failures.request_count(),
     })
 }
 
