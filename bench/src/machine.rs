@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What a reader of a result must know to judge it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Machine {
     /// The processor, as it names itself.
     pub(crate) processor: String,
@@ -45,6 +45,19 @@ impl Machine {
                 .map(|(name, path, flag)| (name.to_string(), version(path, flag)))
                 .collect(),
         }
+    }
+
+    /// Whether it is this machine, whatever programs are on it.
+    pub(crate) fn is_same(&self, other: &Machine) -> bool {
+        let facts =
+            |machine: &Machine| (machine.processor.clone(), machine.processor_count, machine.kernel.clone());
+        facts(self) == facts(other)
+    }
+
+    /// Names the programs of both, those of `other` in its versions.
+    pub(crate) fn join(&mut self, other: Machine) {
+        self.versions.retain(|(name, _)| !other.versions.iter().any(|(theirs, _)| theirs == name));
+        self.versions.extend(other.versions);
     }
 
     /// One line for below a table.

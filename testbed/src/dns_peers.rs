@@ -20,8 +20,8 @@ use tidegate_sys::netns::Netns;
 
 use crate::{Process, ScratchDir, TestbedError};
 
-/// How long a peer may take to load its zones.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a peer may take to load its zones: a million names on a busy machine take one more than half a minute.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A zone and the file that it is in.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,6 +12,7 @@
 
 mod batches;
 mod client;
+mod earlier;
 mod generate;
 mod goals;
 mod median;
@@ -30,9 +31,10 @@ use std::path::PathBuf;
 use anyhow::{Context, ensure};
 use tidegate_testbed::{Layout, Testbed};
 
+use self::earlier::Earlier;
 use self::generate::NameCount;
 use self::plan::{Contender, Plan};
-use self::report::Report;
+use self::report::{Findings, Report, ZoneFacts};
 use self::saturation::Saturation;
 use self::server::{Programs, ServerKind};
 use self::turn::{Sample, Turn};
@@ -41,7 +43,7 @@ use crate::binary::tidegate_binary;
 use crate::machine::Machine;
 use crate::terms;
 
-/// Options of the bench. Without any it is the run that README quotes, and takes some 50 minutes.
+/// Options of the bench. Without any it is the run that README quotes, and takes an hour and more; `--add` makes it in parts.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Args {
     /// Two minutes' look: 10 k names, one round, written below target/
@@ -68,6 +70,9 @@ pub(crate) struct Args {
     /// No batch sizes
     #[arg(long, conflicts_with = "batches")]
     no_batches: bool,
+    /// Count what dns.json has already as earlier rounds, of other zones and servers too: a run in parts
+    #[arg(long)]
+    add: bool,
     /// Rounds of which the median is quoted
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=99))]
     rounds: Option<u32>,
@@ -100,9 +105,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     };
     programs.check(&plan.servers)?;
     let machine = Machine::describe(&programs.versions(&plan.servers));
+    let earlier = if args.add { Earlier::read(&plan.out, &machine, plan.seconds)? } else { None };
     let zones = zones(args, &plan)?;
-    let (samples, saturations) = measure(&plan, &programs, &zones)?;
-    let report = Report::new(machine, &plan, &zones, samples, &saturations);
+    let facts: Vec<ZoneFacts> = zones.iter().map(ZoneFacts::of).collect();
+    let mut saturations = earlier.as_ref().map(|earlier| earlier.saturations(&facts)).unwrap_or_default();
+    let samples = measure(&plan, &programs, &zones, &mut saturations)?;
+    let found = Findings { machine, zones: facts, samples, saturations };
+    let found = match earlier {
+        Some(earlier) => earlier.join(found),
+        None => found,
+    };
+    let report = Report::new(plan.seconds, found);
     write!(io::stdout().lock(), "{}", report.text())?;
     report.write(&plan.out)
 }
@@ -114,12 +127,18 @@ fn zones(args: &Args, plan: &Plan) -> anyhow::Result<Vec<Zone>> {
     }
 }
 
-fn measure(plan: &Plan, programs: &Programs, zones: &[Zone]) -> anyhow::Result<(Vec<Sample>, Saturations)> {
+/// Takes all turns; what servers bear goes to `saturations`, unless it is there.
+fn measure(
+    plan: &Plan,
+    programs: &Programs,
+    zones: &[Zone],
+    saturations: &mut Saturations,
+) -> anyhow::Result<Vec<Sample>> {
     let bed = Testbed::new(&Layout::default()).context("make the testbed (CPU 0 and CPU 1 are needed)")?;
     if plan.is_deferred {
         terms::defer_interrupts(&bed)?;
     }
-    let (mut samples, mut saturations) = (Vec::new(), Saturations::new());
+    let mut samples = Vec::new();
     for round in 0..plan.rounds {
         for (index, zone) in zones.iter().enumerate() {
             for contender in plan.contenders(index, zones) {
@@ -131,11 +150,11 @@ fn measure(plan: &Plan, programs: &Programs, zones: &[Zone]) -> anyhow::Result<(
                     zone.label()
                 )?;
                 let turn = Turn { plan, programs, zone, zone_index: index, bed: &bed, round, contender };
-                turn.take(&mut samples, &mut saturations)
+                turn.take(&mut samples, saturations)
                     .with_context(|| format!("round {round}, {}, {contender}", zone.label()))?;
             }
         }
     }
     ensure!(!samples.is_empty(), "nothing to measure: name servers and zones");
-    Ok((samples, saturations))
+    Ok(samples)
 }

@@ -4,7 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use serde::{Serialize, Serializer};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Args;
 use super::generate::NameCount;
@@ -24,7 +25,7 @@ pub(crate) const TOO_MUCH: u32 = 150;
 pub(crate) const PACED_PER_S: u32 = 20_000;
 
 /// A server, and for Tidegate perhaps a batch size that is not its own choice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 pub(crate) struct Contender {
     pub(crate) server: ServerKind,
     pub(crate) batch: Option<u16>,
@@ -60,6 +61,18 @@ impl Serialize for Load {
     }
 }
 
+impl<'de> Deserialize<'de> for Load {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let share = |text: &str| text.strip_prefix("open ")?.strip_suffix(" %")?.parse().ok();
+        match text.as_str() {
+            "closed" => Ok(Load::Closed),
+            "paced" => Ok(Load::Paced),
+            open => share(open).map(Load::Open).ok_or_else(|| D::Error::custom("no load")),
+        }
+    }
+}
+
 /// The whole run.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
@@ -73,7 +86,7 @@ pub(crate) struct Plan {
     pub(crate) out: PathBuf,
 }
 
-const NAMES: &[NameCount] = &[NameCount(1), NameCount(10_000), NameCount(1_000_000)];
+const NAMES: &[NameCount] = &[NameCount(1), NameCount(10_000), NameCount(100_000), NameCount(1_000_000)];
 const QUICK_NAMES: &[NameCount] = &[NameCount(10_000)];
 const QUICK_SERVERS: &[ServerKind] = &[ServerKind::Nsd, ServerKind::KnotXdp, ServerKind::WireMemcopy];
 const BATCHES: &[u16] = &[1, 2, 4, 8, 16, 32, 64];

@@ -1,14 +1,15 @@
 //! Everything that a run found: as tables for people, as JSON for programs, as a plot for README.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Saturations;
 use super::batches;
 use super::goals::Goal;
 use super::median::{Median, find};
-use super::plan::{Contender, HALF, Load, NEARLY_ALL, PACED_PER_S, Plan, TOO_MUCH};
+use super::plan::{Contender, HALF, Load, NEARLY_ALL, PACED_PER_S, TOO_MUCH};
 use super::saturation::Saturation;
 use super::server::ServerKind;
 use super::turn::Sample;
@@ -18,8 +19,11 @@ use crate::plot::{Panel, Plot, Series};
 use crate::results::{self, or_dash};
 use crate::terms;
 
+/// What the files of results are called, before the dot.
+pub(crate) const FILE_NAME: &str = "dns";
+
 /// What a reader must know of a zone.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct ZoneFacts {
     pub(crate) label: String,
     pub(crate) name_count: u32,
@@ -28,18 +32,28 @@ pub(crate) struct ZoneFacts {
 }
 
 /// What a server bears of a zone.
-#[derive(Clone, Copy, Debug, Serialize)]
-struct Borne {
-    zone: usize,
-    contender: Contender,
-    saturation: Saturation,
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub(crate) struct Borne {
+    pub(crate) zone: usize,
+    pub(crate) contender: Contender,
+    pub(crate) saturation: Saturation,
+}
+
+/// What a run found, zones by their place.
+#[derive(Clone, Debug)]
+pub(crate) struct Findings {
+    pub(crate) machine: Machine,
+    pub(crate) zones: Vec<ZoneFacts>,
+    pub(crate) samples: Vec<Sample>,
+    pub(crate) saturations: Saturations,
 }
 
 /// The results of a run.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Report {
     machine: Machine,
-    rounds: u32,
+    /// The fewest and the most that a server has had of a zone.
+    rounds: [u32; 2],
     seconds: u32,
     zones: Vec<ZoneFacts>,
     saturations: Vec<Borne>,
@@ -48,34 +62,35 @@ pub(crate) struct Report {
     samples: Vec<Sample>,
 }
 
-impl Report {
-    pub(crate) fn new(
-        machine: Machine,
-        plan: &Plan,
-        zones: &[Zone],
-        samples: Vec<Sample>,
-        saturations: &Saturations,
-    ) -> Report {
-        let facts = |zone: &Zone| ZoneFacts {
+impl ZoneFacts {
+    /// Those of `zone`.
+    pub(crate) fn of(zone: &Zone) -> ZoneFacts {
+        ZoneFacts {
             label: zone.label().to_owned(),
             name_count: zone.name_count(),
             file_bytes: zone.file_len(),
             is_signed: zone.is_signed(),
-        };
-        let borne = |(&(zone, contender), &saturation): (&(usize, Contender), &Saturation)| Borne {
+        }
+    }
+}
+
+impl Report {
+    /// What is to be said of `findings`, each measurement of which took so many seconds.
+    pub(crate) fn new(seconds: u32, findings: Findings) -> Report {
+        let Findings { machine, zones, samples, saturations } = findings;
+        let borne = saturations.into_iter().map(|((zone, contender), saturation)| Borne {
             zone,
             contender,
             saturation,
-        };
-        let zones: Vec<ZoneFacts> = zones.iter().map(facts).collect();
+        });
         let medians = Median::all(&samples);
         Report {
             machine,
-            rounds: plan.rounds,
-            seconds: plan.seconds,
+            rounds: round_counts(&samples),
+            seconds,
             goals: Goal::all(&zones, &medians),
             zones,
-            saturations: saturations.iter().map(borne).collect(),
+            saturations: borne.collect(),
             medians,
             samples,
         }
@@ -95,7 +110,7 @@ impl Report {
 
     /// Writes `dns.json`, `dns.md` and `dns.svg` into `directory`.
     pub(crate) fn write(&self, directory: &Path) -> anyhow::Result<()> {
-        results::write(directory, "dns", self, self.text(), &self.plot())
+        results::write(directory, FILE_NAME, self, self.text(), &self.plot())
     }
 
     fn zone_text(&self, zone: usize) -> String {
@@ -143,7 +158,7 @@ impl Report {
         let at = |load| find(&self.medians, zone, contender, load);
         let (Some(closed), Some(paced)) = (at(Load::Closed), at(Load::Paced)) else { return String::new() };
         format!(
-            "| {:22} | {:9.0} | {:>10} | {:>7.2} | {:>10} | {:>15} | {:>7} | {:>8} | {:>8} | {:>10} | {:>7.1} |\n",
+            "| {:22} | {:9.0} | {:>10} | {:>7.2} | {:>10} | {:>15} | {:>7} | {:>8} | {:>8} | {:>10} | {:>7.1} | {:>6.2} |\n",
             contender.to_string(),
             closed.answers_per_s,
             marked_cpu(closed),
@@ -155,6 +170,7 @@ impl Report {
             or_dash(paced.p99_us, 0),
             marked_cpu(paced),
             closed.memory_mib,
+            closed.load_s,
         )
     }
 
@@ -165,7 +181,8 @@ impl Report {
     }
 
     fn footer(&self) -> String {
-        let Report { rounds, seconds, machine, .. } = self;
+        let Report { rounds: [fewest, most], seconds, machine, .. } = self;
+        let rounds = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
         let disturbed = "(!) over 5 % of CPU 1 went to others: this machine was not quiet.\n";
         format!(
             "\nMedians of {rounds} rounds of {seconds} s, clients on CPU 0, server on CPU 1, each server with one worker.\n\
@@ -219,9 +236,20 @@ Open loop (kxdpgun), at 50, 90 and 150 % of what each server bears
 const CLOSED_HEADING: &str = "
 Closed loop (dnsperf); latencies and CPU at 20,000 questions a second
 
-| server                 | answers/s | CPU us     | user us | NSD / this | Knot XDP / this | lost    | p50 us   | p99 us   | CPU us 20k | MiB     |
-|------------------------|----------:|-----------:|--------:|-----------:|----------------:|--------:|---------:|---------:|-----------:|--------:|
+| server                 | answers/s | CPU us     | user us | NSD / this | Knot XDP / this | lost    | p50 us   | p99 us   | CPU us 20k | MiB     | load s |
+|------------------------|----------:|-----------:|--------:|-----------:|----------------:|--------:|---------:|---------:|-----------:|--------:|-------:|
 ";
+
+/// The fewest and the most rounds that a server has had of a zone.
+fn round_counts(samples: &[Sample]) -> [u32; 2] {
+    let mut counts: BTreeMap<_, u32> = BTreeMap::new();
+    for sample in samples {
+        let count = counts.entry((sample.zone, sample.contender)).or_default();
+        *count = (*count).max(sample.round + 1);
+    }
+    let of = |count: Option<&u32>| count.copied().unwrap_or(0);
+    [of(counts.values().min()), of(counts.values().max())]
+}
 
 fn marked_cpu(median: &Median) -> String {
     format!("{}{:.2}", if median.is_disturbed() { "(!) " } else { "" }, median.cpu_us_per_answer)

@@ -3,7 +3,7 @@
 //! A search by trials, without clients or clocks of its own. What is absent: overload. A server that answers more in
 //! all while it loses some is not asked for that.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Questions unanswered that still count as none: on a machine shared with others some get lost to its noise.
 const LOSS_MAX: f64 = 0.005;
@@ -26,7 +26,7 @@ pub(crate) struct Trial {
 }
 
 /// The end of a search.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Saturation {
     /// Questions a second.
     pub(crate) rate_per_s: u32,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::ValueEnum;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tidegate_testbed::{End, ScratchDir};
 
 use super::plan::Contender;
@@ -16,7 +16,7 @@ use crate::binary::ensure_built;
 const PORT: u16 = 53;
 
 /// One server in one configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ServerKind {
     /// NSD, one server process.

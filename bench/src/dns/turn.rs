@@ -1,10 +1,10 @@
 //! One turn: a server starts, answers right, is asked in every way, and ends.
 
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tidegate_testbed::{Process, ScratchDir, Testbed};
 
 use super::Saturations;
@@ -19,19 +19,23 @@ use crate::terms::{self, ServerMeter};
 
 /// How long a server may take to load a zone, and to end.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// A server that works for less than a tenth of so long is at rest.
+const REST: Duration = Duration::from_millis(200);
 /// Before what is asked counts: caches fill, lazily built answers are built.
 const WARM_UP_S: f64 = 1.0;
 /// A trial of the search for saturation.
 const TRIAL_S: f64 = 0.5;
 
 /// What one server did under one load in one round.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(crate) struct Sample {
     /// Which zone, by its place.
     pub(crate) zone: usize,
     pub(crate) contender: Contender,
     pub(crate) load: Load,
     pub(crate) round: u32,
+    /// Seconds from its start until it answered for the zone.
+    pub(crate) load_s: f64,
     pub(crate) sent_per_s: f64,
     pub(crate) answers_per_s: f64,
     /// The part of the questions without an answer, from 0 to 1.
@@ -62,6 +66,13 @@ pub(crate) struct Turn<'a> {
     pub(crate) contender: Contender,
 }
 
+/// A server that answers for its zone.
+struct Running<'a> {
+    process: &'a Process,
+    scratch: &'a ScratchDir,
+    load_s: f64,
+}
+
 impl Turn<'_> {
     pub(crate) fn take(
         &self,
@@ -69,8 +80,10 @@ impl Turn<'_> {
         saturations: &mut Saturations,
     ) -> anyhow::Result<()> {
         let scratch = ScratchDir::new()?;
+        let start = Instant::now();
         let process = self.start(&scratch)?;
-        self.ask_everything(&process, &scratch, samples, saturations).with_context(|| process.said())?;
+        let running = Running { process: &process, scratch: &scratch, load_s: start.elapsed().as_secs_f64() };
+        self.ask_everything(&running, samples, saturations).with_context(|| process.said())?;
         self.end(process)
     }
 
@@ -107,21 +120,21 @@ impl Turn<'_> {
 
     fn ask_everything(
         &self,
-        process: &Process,
-        scratch: &ScratchDir,
+        running: &Running<'_>,
         samples: &mut Vec<Sample>,
         saturations: &mut Saturations,
     ) -> anyhow::Result<()> {
         verify(self.bed, self.zone)?;
+        await_rest(running.process)?;
         let warm_up = self.ask(Asking::Dnsperf { limit_per_s: None }, WARM_UP_S)?;
         if self.contender.batch.is_none() {
-            samples.push(self.sample(Load::Closed, 0, process, scratch)?);
-            samples.push(self.sample(Load::Paced, 0, process, scratch)?);
+            samples.push(self.sample(Load::Closed, 0, running)?);
+            samples.push(self.sample(Load::Paced, 0, running)?);
         }
         let saturation = self.saturation(&warm_up, saturations)?;
         for &share in self.shares() {
             let rate = (u64::from(saturation.rate_per_s) * u64::from(share) / 100) as u32;
-            samples.push(self.sample(Load::Open(share), rate, process, scratch)?);
+            samples.push(self.sample(Load::Open(share), rate, running)?);
         }
         Ok(())
     }
@@ -147,19 +160,13 @@ impl Turn<'_> {
         asking.apply(self.bed, self.zone, seconds, None)
     }
 
-    fn sample(
-        &self,
-        load: Load,
-        rate_per_s: u32,
-        process: &Process,
-        scratch: &ScratchDir,
-    ) -> anyhow::Result<Sample> {
+    fn sample(&self, load: Load, rate_per_s: u32, running: &Running<'_>) -> anyhow::Result<Sample> {
         let asking = match load {
             Load::Closed => Asking::Dnsperf { limit_per_s: None },
             Load::Paced => Asking::Dnsperf { limit_per_s: Some(PACED_PER_S) },
             Load::Open(_) => Asking::Kxdpgun { rate_per_s },
         };
-        let meter = ServerMeter::start(self.bed.server(), process)?;
+        let meter = ServerMeter::start(self.bed.server(), running.process)?;
         let seen = self.ask(asking, self.plan.seconds.into())?;
         let spent = meter.stop()?;
         let an_answer = |time: Duration| time.as_secs_f64() * 1e6 / seen.answer_count.max(1) as f64;
@@ -168,6 +175,7 @@ impl Turn<'_> {
             contender: self.contender,
             load,
             round: self.round,
+            load_s: running.load_s,
             sent_per_s: seen.sent_per_s,
             answers_per_s: seen.answers_per_s,
             loss: seen.loss(),
@@ -177,8 +185,8 @@ impl Turn<'_> {
             busy_share: spent.busy_share(),
             p50_us: seen.p50_us,
             p99_us: seen.p99_us,
-            syscalls_per_answer: self.syscalls_per_answer(load, asking, process, scratch)?,
-            memory_mib: process.proportional_bytes() as f64 / f64::from(1 << 20),
+            syscalls_per_answer: self.syscalls_per_answer(load, asking, running)?,
+            memory_mib: running.process.proportional_bytes() as f64 / f64::from(1 << 20),
         })
     }
 
@@ -187,14 +195,28 @@ impl Turn<'_> {
         &self,
         load: Load,
         asking: Asking,
-        process: &Process,
-        scratch: &ScratchDir,
+        running: &Running<'_>,
     ) -> anyhow::Result<Option<f64>> {
         if self.round > 0 || load != Load::Open(NEARLY_ALL) {
             return Ok(None);
         }
-        let counter = SyscallCounter::of(process, scratch);
+        let counter = SyscallCounter::of(running.process, running.scratch);
         let seen = asking.apply(self.bed, self.zone, TRIAL_S, Some(&counter))?;
         Ok(counter.count()?.map(|count| count as f64 / seen.answer_count.max(1) as f64))
     }
+}
+
+/// Waits until a server is done with what it does by itself after its start: answers made beforehand, zones written.
+fn await_rest(process: &Process) -> anyhow::Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut spent = process.user_time()?;
+    while Instant::now() < deadline {
+        std::thread::sleep(REST);
+        let now = process.user_time()?;
+        if now.saturating_sub(spent) < REST / 10 {
+            return Ok(());
+        }
+        spent = now;
+    }
+    Ok(())
 }

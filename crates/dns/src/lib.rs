@@ -18,7 +18,7 @@ pub mod counters;
 pub mod desk;
 pub mod message;
 pub mod name;
-mod namestorm;
+mod name_server;
 pub mod query_log;
 pub mod rrl;
 pub mod store;
@@ -29,4 +29,4 @@ pub mod udp;
 pub mod zone;
 
 pub use config::Config;
-pub use namestorm::Namestorm;
+pub use name_server::NameServer;

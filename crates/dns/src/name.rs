@@ -27,6 +27,7 @@ mod presentation;
 mod tests;
 
 pub use buf::{NameBuf, POINTER_COUNT_MAX};
+pub(crate) use folded::fold_word;
 pub use folded::{Folded, Key, Suffixes, fold};
 
 /// Octets of the longest name, lengths and the root included (RFC 1035 section 2.3.4).

@@ -23,7 +23,7 @@ use tidegate_dns::tcp::{Tcp, TcpShared};
 use tidegate_dns::transfer::Exchange;
 use tidegate_dns::udp::UdpConfig;
 use tidegate_dns::zone::Lack;
-use tidegate_dns::{Config, Namestorm};
+use tidegate_dns::{Config, NameServer};
 use tidegate_sys::random;
 
 /// What is read before rights are dropped.
@@ -112,7 +112,7 @@ pub(crate) struct Terms {
 
 impl Terms {
     /// Has a worker's server go on under these.
-    pub(crate) fn apply(&self, server: &mut Namestorm) {
+    pub(crate) fn apply(&self, server: &mut NameServer) {
         server.set_shared(Arc::clone(&self.shared));
         server.set_config(&self.desk);
         server.set_limiter(self.limiter.clone());
@@ -121,10 +121,10 @@ impl Terms {
 
 impl Opened {
     /// The service of one stack.
-    pub(crate) fn service(&self) -> Namestorm {
+    pub(crate) fn service(&self) -> NameServer {
         let desk = || self.exchange.desk(Arc::clone(&self.terms.desk));
         let tcp = Tcp::new(Arc::clone(&self.terms.shared), desk());
-        let mut server = Namestorm::with_udp(desk(), tcp, self.udp);
+        let mut server = NameServer::with_udp(desk(), tcp, self.udp);
         server.set_limiter(self.terms.limiter.clone());
         server.set_log(self.log.clone());
         server

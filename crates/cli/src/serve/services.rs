@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   connection --on_open: whose port?--> State::Web --as_part--> Site
-//!                                   \--> State::Dns --as_part--> Namestorm
-//!   datagrams  --whose port?--> Namestorm, or nobody's: refused
+//!                                   \--> State::Dns --as_part--> NameServer
+//!   datagrams  --whose port?--> NameServer, or nobody's: refused
 //! ```
 //! Invariant: a connection's state and its responses are of the service whose port it came to, from its
 //! opening to its end.
@@ -11,7 +11,7 @@
 use crate::kind::{Endpoint, Kind};
 use std::net::SocketAddr;
 use tidegate_base::Instant;
-use tidegate_dns::Namestorm;
+use tidegate_dns::NameServer;
 use tidegate_packet::{Frame, Pool};
 use tidegate_stack::{Closed, Conn, ConnId, Datagram, FetchError, Payload, Reply, Service};
 use tidegate_web::Site;
@@ -20,13 +20,13 @@ use tidegate_web::Site;
 pub(crate) struct Services {
     endpoints: Vec<Endpoint>,
     web: Option<Site>,
-    dns: Option<Namestorm>,
+    dns: Option<NameServer>,
 }
 
 /// What a connection sends.
 pub(crate) enum Response {
     Web(<Site as Service>::Response),
-    Dns(<Namestorm as Service>::Response),
+    Dns(<NameServer as Service>::Response),
 }
 
 /// What is remembered of a connection.
@@ -36,7 +36,7 @@ pub(crate) enum State {
     #[default]
     Unopened,
     Web(<Site as Service>::State),
-    Dns(<Namestorm as Service>::State),
+    Dns(<NameServer as Service>::State),
 }
 
 impl State {
@@ -53,7 +53,7 @@ impl State {
         if let Self::Web(state) = self { Some(state) } else { None }
     }
 
-    fn dns(&mut self) -> Option<&mut <Namestorm as Service>::State> {
+    fn dns(&mut self) -> Option<&mut <NameServer as Service>::State> {
         if let Self::Dns(state) = self { Some(state) } else { None }
     }
 }
@@ -63,7 +63,7 @@ const _: () = assert!(size_of::<State>() <= 24, "an idle connection keeps one of
 
 impl Services {
     /// Those that are there, found at `endpoints`.
-    pub(crate) fn new(endpoints: Vec<Endpoint>, web: Option<Site>, dns: Option<Namestorm>) -> Self {
+    pub(crate) fn new(endpoints: Vec<Endpoint>, web: Option<Site>, dns: Option<NameServer>) -> Self {
         Self { endpoints, web, dns }
     }
 
@@ -78,7 +78,7 @@ impl Services {
     }
 
     /// The name server, if there is one.
-    pub(crate) const fn dns_mut(&mut self) -> Option<&mut Namestorm> {
+    pub(crate) const fn dns_mut(&mut self) -> Option<&mut NameServer> {
         self.dns.as_mut()
     }
 
@@ -101,7 +101,7 @@ impl Services {
         &mut self,
         conn: &mut Conn<'_, Self>,
         on_web: impl FnOnce(&mut Site, &mut Conn<'_, Site>),
-        on_dns: impl FnOnce(&mut Namestorm, &mut Conn<'_, Namestorm>),
+        on_dns: impl FnOnce(&mut NameServer, &mut Conn<'_, NameServer>),
     ) {
         match conn.state() {
             State::Unopened => {}
@@ -133,7 +133,7 @@ impl Service for Services {
 
     fn on_open(&mut self, conn: &mut Conn<'_, Self>) {
         *conn.state() = State::at_opening(self.kind_at(conn.local()));
-        self.act(conn, Site::on_open, Namestorm::on_open);
+        self.act(conn, Site::on_open, NameServer::on_open);
     }
 
     #[inline]
@@ -142,23 +142,23 @@ impl Service for Services {
     }
 
     fn on_eof(&mut self, conn: &mut Conn<'_, Self>) {
-        self.act(conn, Site::on_eof, Namestorm::on_eof);
+        self.act(conn, Site::on_eof, NameServer::on_eof);
     }
 
     fn on_sent(&mut self, conn: &mut Conn<'_, Self>) {
-        self.act(conn, Site::on_sent, Namestorm::on_sent);
+        self.act(conn, Site::on_sent, NameServer::on_sent);
     }
 
     fn on_acked(&mut self, conn: &mut Conn<'_, Self>) {
-        self.act(conn, Site::on_acked, Namestorm::on_acked);
+        self.act(conn, Site::on_acked, NameServer::on_acked);
     }
 
     fn on_timer(&mut self, conn: &mut Conn<'_, Self>) {
-        self.act(conn, Site::on_timer, Namestorm::on_timer);
+        self.act(conn, Site::on_timer, NameServer::on_timer);
     }
 
     fn on_wake(&mut self, conn: &mut Conn<'_, Self>) {
-        self.act(conn, Site::on_wake, Namestorm::on_wake);
+        self.act(conn, Site::on_wake, NameServer::on_wake);
     }
 
     fn on_closed(&mut self, id: ConnId, state: State, why: Closed) {
@@ -178,7 +178,7 @@ impl Service for Services {
     fn response_len(response: &Response) -> u64 {
         match response {
             Response::Web(response) => Site::response_len(response),
-            Response::Dns(response) => Namestorm::response_len(response),
+            Response::Dns(response) => NameServer::response_len(response),
         }
     }
 
@@ -186,7 +186,7 @@ impl Service for Services {
     fn segment_len(response: &Response, offset: u64, max: usize) -> usize {
         match response {
             Response::Web(response) => Site::segment_len(response, offset, max),
-            Response::Dns(response) => Namestorm::segment_len(response, offset, max),
+            Response::Dns(response) => NameServer::segment_len(response, offset, max),
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tidegate_bpf::Verdict;
 use tidegate_content::{Library, PackerCounters};
-use tidegate_dns::Namestorm;
+use tidegate_dns::NameServer;
 use tidegate_dns::transfer::Exchange;
 use tidegate_dns::zone::Zone;
 use tidegate_modules::StackModule;
@@ -206,7 +206,7 @@ fn of_site(counters: &SiteCounters) -> Named {
     named(counters.entries().map(|(name, _, count)| (name.trim_end_matches("_count"), count)))
 }
 
-fn of_dns(server: &mut Namestorm) -> Named {
+fn of_dns(server: &mut NameServer) -> Named {
     let (udp, store) = (server.udp_counters(), server.store_counters());
     let of_tcp = server.tcp_counters();
     let of_tcp =

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tidegate_testbed::{DnsPeers, Process, ScratchDir, ZoneFile};
 
-/// What it may take to load its zones.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// What it may take to load its zones: see those of the peers.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A name server on a virtual NIC in the peers' namespace; gone when dropped.
 pub(crate) struct Ours {

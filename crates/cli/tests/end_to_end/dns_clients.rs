@@ -123,6 +123,24 @@ fn drill_and_delv_follow_a_signature_to_its_key() {
     assert!(signed.service.terminate().success());
 }
 
+#[test]
+fn dig_and_kdig_get_signatures_and_proofs_where_they_ask_for_them() {
+    let signed = Signed::serve();
+    for at in SERVERS.map(|server| format!("@{server}")) {
+        for program in ["dig", "kdig"] {
+            let ask = |args: &[&str]| run(&signed.machine, program, &[&[at.as_str()], args].concat());
+            let whole = ask(&["+dnssec", "host.nsec.test", "A"]).to_lowercase();
+            assert!(whole.contains("rrsig\ta ") && whole.contains(" do"), "{program}: {whole}");
+            assert!(!ask(&["host.nsec.test", "A"]).contains("RRSIG"), "{program}");
+            for (name, proof) in [("absent.nsec.test", "\tnsec\t"), ("absent.nsec3.test", "\tnsec3\t")] {
+                let denied = ask(&["+dnssec", name, "A"]).to_lowercase();
+                assert!(denied.contains("nxdomain") && denied.contains(proof), "{program}: {denied}");
+            }
+        }
+    }
+    assert!(signed.service.terminate().success());
+}
+
 /// Mixed types, of which some names are there, some made by wildcards, and some absent.
 fn mixed_queries() -> String {
     (0..100).fold(String::new(), |mut lines, number| {
@@ -156,6 +174,34 @@ fn dnsperf_loses_nothing_below_saturation() {
             }
         }
     }
+    assert!(service.terminate().success());
+}
+
+/// 40,000 record sets, which with and without DNSSEC records take some 5 MB as ready answers.
+#[test]
+fn a_zone_larger_than_its_memory_is_answered_all_the_same() {
+    const NAME_COUNT: u32 = 20_000;
+    let (machine, zone, scratch) = (lone_machine(), Zone::new(1), ScratchDir::new());
+    let scratch = scratch.expect("a temporary directory");
+    let (mut names, mut queries) = (crate::zone::text(1), String::new());
+    for number in 0..NAME_COUNT {
+        let _ = write!(names, "h{number} A 192.0.2.1\nh{number} TXT \"{number}\"\n");
+        let _ = write!(queries, "h{number}.example.org A\nh{number}.example.org TXT\n");
+    }
+    zone.write(&names);
+    let queries = text(&scratch.write("queries", queries).expect("a temporary file")).to_owned();
+    let service = Service::run(&machine, "dns", &["--zone", zone.file(), "--memory", "1M"]);
+    let args = ["-s", SERVERS[0], "-d", &queries, "-n", "2", "-c", "8", "-q", "64"];
+    let said = run(&machine, "dnsperf", &args);
+    assert!(said.contains("NOERROR 80000 (100.00%)"), "{said}");
+    let stats = run(&machine, TIDEGATE, &["stats", "--json", "--pid", &service.pid().to_string()]);
+    let counted = |what: &str| {
+        let (_, value) = stats.split_once(&format!("\"{what}\": "))?;
+        value.split(|octet: char| !octet.is_ascii_digit()).next()?.parse::<u64>().ok()
+    };
+    assert_eq!(counted("store_filled"), Some(0), "nothing was made beforehand: {stats}");
+    assert!(counted("store_evicted") > Some(u64::from(NAME_COUNT)), "{stats}");
+    assert!(counted("store_bytes") <= Some(1 << 20), "{stats}");
     assert!(service.terminate().success());
 }
 

@@ -3,6 +3,7 @@
 use crate::scene::{lone_machine, output, run};
 use crate::service::{Service, TIDEGATE};
 use crate::zone::{Asker, Zone, text};
+use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tidegate_sys::netns::Netns;
@@ -109,4 +110,43 @@ fn no_answer_is_lost_while_zones_are_reloaded_under_load() {
         "lost, or went back: {outcomes:?} of {asked}"
     );
     assert!(service.terminate().success());
+}
+
+/// A version of the zone that takes a while to read, and whose answers take a while to make.
+fn large_text(serial: u32) -> String {
+    (0..20_000).fold(text(serial), |mut text, number| {
+        let _ = writeln!(text, "h{number} IN A 10.{}.{}.{}", serial % 256, number / 256, number % 256);
+        text
+    })
+}
+
+#[test]
+fn no_answer_is_lost_at_full_load_while_a_large_zone_is_reloaded() {
+    const RELOAD_COUNT: u32 = 5;
+    let (machine, zone, queries) = (lone_machine(), Zone::new(1), crate::service::tempfile("queries"));
+    zone.write(&large_text(1));
+    let lines: String = (0..20_000).map(|number| format!("h{number}.example.org A\n")).collect();
+    std::fs::write(&queries, lines).expect("written");
+    let service = Service::run(&machine, "dns", &["--zone", zone.file()]);
+    // As much as the client can, some hundreds under way at once.
+    let args = ["-s", "10.77.0.2", "-c", "8", "-q", "400", "-l", "6", "-d"];
+    let args = [&args[..], &[queries.to_str().expect("a path in ASCII")]].concat();
+    let said = std::thread::scope(|scope| {
+        let load = scope.spawn(|| run(&machine, "dnsperf", &args));
+        for serial in 2..2 + RELOAD_COUNT {
+            zone.write(&large_text(serial));
+            await_serial(&machine, &service, serial);
+        }
+        assert!(!load.is_finished(), "the load ended before the last reload");
+        load.join().expect("it asks")
+    });
+    let figure = |what: &str| {
+        let line = said.lines().find(|line| line.trim_start().starts_with(what));
+        line.and_then(|line| line.split_whitespace().nth(2)?.parse::<u64>().ok())
+    };
+    assert!(figure("Queries completed:") > Some(10_000), "that was no load: {said}");
+    assert_eq!(figure("Queries lost:"), Some(0), "{said}");
+    assert!(said.contains("(100.00%)") && said.contains("NOERROR"), "{said}");
+    assert!(service.terminate().success());
+    let _ = std::fs::remove_file(&queries);
 }

@@ -66,6 +66,18 @@ fn a_copy_expires_without_its_primary_and_comes_back_with_it() {
 }
 
 #[test]
+fn a_copy_follows_its_primary_without_being_told() {
+    let (bed, scratch) = (testbed(), ScratchDir::new().unwrap());
+    let peer = Peer::silent_primary(&bed, Kind::Knot, true, &zone_text(1, "2 1 86400"));
+    wait_for("the peer serves", || peer.serial() == Some(1));
+    let ours = Ours::start(&bed, &ours::as_secondary(Kind::Knot, &scratch.join("copy")));
+    wait_for("a first copy", || ours.serial() == Some(1));
+    peer.change(&zone_text(2, TIMERS));
+    wait_for("a second copy", || ours.serial() == Some(2));
+    assert_eq!(content(&bed, "@10.78.0.2"), content(&bed, &Kind::Knot.at()));
+}
+
+#[test]
 fn all_copy_and_follow() {
     let (bed, scratch) = (testbed(), ScratchDir::new().unwrap());
     let file = scratch.write("zone", zone_text(1, TIMERS)).unwrap();

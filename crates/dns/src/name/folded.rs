@@ -48,9 +48,9 @@ fn put_folded(to: Option<&mut [u8; 8]>, octets: [u8; 8]) {
     }
 }
 
-/// Eight octets in one register: bit 5 is set where an octet lies in `A..=Z`.
+/// Eight octets with their ASCII letters in lower case: bit 5 is set where an octet lies in `A..=Z`.
 #[inline]
-const fn fold_word(word: u64) -> u64 {
+pub(crate) const fn fold_word(word: u64) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let seven_bits = word & (0x7f * ONES);
     let from_a = seven_bits + (0x80 - b'A' as u64) * ONES;

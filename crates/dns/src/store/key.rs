@@ -12,6 +12,8 @@
 //! Invariant: two keys are equal exactly if their names are, octet by octet but for case, and their type and
 //! their wish for DNSSEC records.
 
+use crate::name::fold_word;
+
 /// Octets in a name at most, the root's included (RFC 1035 section 3.1).
 pub(crate) const NAME_LEN_MAX: usize = 255;
 /// Words that the longest name fills.
@@ -52,7 +54,7 @@ impl Key {
         let mut hash = seed ^ u64::from(qtype) << 16 ^ u64::from(wants_dnssec) << 8 ^ name_len as u64;
         let read = whole.iter().map(|octets| u64::from_le_bytes(*octets)).chain(last);
         for (to, word) in words.iter_mut().zip(read) {
-            *to = fold(word);
+            *to = fold_word(word);
             hash = mix(hash, *to);
         }
         Some(Self { hash: mix(hash, seed), qtype, wants_dnssec, name_len: u8::try_from(name_len).ok()? })
@@ -63,16 +65,6 @@ impl Key {
     pub(crate) const fn word_count(&self) -> usize {
         (self.name_len as usize).div_ceil(WORD_LEN)
     }
-}
-
-/// Eight octets with their ASCII letters in lower case: bit 5 is set where an octet lies in `A..=Z`.
-#[inline]
-const fn fold(word: u64) -> u64 {
-    const EACH: u64 = 0x0101_0101_0101_0101;
-    let low_bits = word & (0x7f * EACH);
-    let at_least_a = low_bits + (0x80 - b'A' as u64) * EACH;
-    let beyond_z = low_bits + (0x7f - b'Z' as u64) * EACH;
-    word | ((at_least_a & !beyond_z & !word & (0x80 * EACH)) >> 2)
 }
 
 /// Folded multiplication: both halves of the product count.

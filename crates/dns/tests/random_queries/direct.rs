@@ -7,7 +7,7 @@
 use crate::host::{self, Terms};
 use std::net::{IpAddr, Ipv4Addr};
 use tidegate_base::{Duration, Instant};
-use tidegate_dns::Namestorm;
+use tidegate_dns::NameServer;
 use tidegate_dns::config::RrlConfig;
 use tidegate_dns::store::StoreSize;
 use tidegate_dns::transfer::Exchange;
@@ -56,7 +56,7 @@ impl Egress for End {
 /// A server and its clients.
 pub(crate) struct Direct {
     exchange: Exchange,
-    stack: Stack<Namestorm>,
+    stack: Stack<NameServer>,
     end: End,
     size_max: usize,
     now: Instant,

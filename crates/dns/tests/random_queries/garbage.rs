@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   peer -> client_out ==memory== server_in -> server -> server_out ==memory== client_in -> peer
-//!   makes a burst                              Stack<Namestorm>                             holds answers against it
+//!   makes a burst                              Stack<NameServer>                            holds answers against it
 //! ```
 //! In laps: each has a server of other settings, which lives as long as the lap. `GARBAGE_COUNT` says how many
 //! packets, `GARBAGE_LAP` runs one lap alone.

@@ -7,7 +7,7 @@ use crate::driver::{self, check_message};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use tidegate_base::{HashKey, Instant, Sum};
-use tidegate_dns::Namestorm;
+use tidegate_dns::NameServer;
 use tidegate_dns::config::RrlConfig;
 use tidegate_dns::cookie::Cookies;
 use tidegate_dns::desk::DeskConfig;
@@ -60,13 +60,13 @@ pub(crate) fn exchange() -> Exchange {
 }
 
 /// A host that serves them.
-pub(crate) fn stack(exchange: &Exchange, terms: &Terms) -> Stack<Namestorm> {
+pub(crate) fn stack(exchange: &Exchange, terms: &Terms) -> Stack<NameServer> {
     let cookies = Cookies::new(&[[7; 16]]).filter(|_| terms.has_cookies);
     let udp_size = terms.udp.size_max;
     let config =
         Arc::new(DeskConfig { cookies, nsid: Some(b"ns1".to_vec()), udp_size, ..DeskConfig::default() });
     let tcp = Tcp::new(TcpShared::new(Bounds::default()), exchange.desk(Arc::clone(&config)));
-    let mut server = Namestorm::with_udp(exchange.desk(config), tcp, terms.udp);
+    let mut server = NameServer::with_udp(exchange.desk(config), tcp, terms.udp);
     let limiter = RateLimiter::new(&RateLimits::from(&terms.rrl), 5);
     server.set_limiter(Some(limiter).filter(RateLimiter::is_active));
     let interface = Interface::new(SERVER_MAC, [SERVER_V4, SERVER_V6], MTU, Ownership::Address);

@@ -57,6 +57,24 @@ fn copied_from_all_with_a_key() {
     }
 }
 
+/// RFC 1034 section 4.3.5: without a NOTIFY a new version is found when REFRESH has passed.
+#[test]
+fn a_new_version_is_found_by_refresh_alone() {
+    for kind in KINDS {
+        let (bed, dir) = (testbed(), scratch());
+        let peer = Peer::silent_primary(&bed, kind, false, &zone_text(1, 20, "2 1 86400"));
+        wait_for("the peer serves", || peer.serial() == Some(1));
+        let ours = Ours::start(&bed, "", as_secondary(kind.address(), None, kept(&dir)));
+        wait_for("a first copy", || serves(&ours, 1));
+        peer.change(&zone_text(2, 20, "3600 1 86400"));
+        wait_for("the peer's second version", || peer.serial() == Some(2));
+        wait_for("a second copy", || serves(&ours, 2));
+        assert_eq!(listing(&ours.zone().unwrap()), listing_of(&zone_text(2, 20, "3600 1 86400")), "{kind:?}");
+        let said = peer.said().to_lowercase();
+        assert!(!said.contains("notify, outgoing") && !said.contains("sending notifies"), "{said}");
+    }
+}
+
 #[test]
 fn a_kept_copy_is_served_without_its_primary() {
     let (bed, dir) = (testbed(), scratch());

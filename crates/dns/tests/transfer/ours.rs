@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_dns::Namestorm;
+use tidegate_dns::NameServer;
 use tidegate_dns::desk::DeskConfig;
 use tidegate_dns::tcp::{Bounds, Tcp, TcpCounters, TcpShared};
 use tidegate_dns::transfer::{ClientPatience, Exchange, Relations};
@@ -12,7 +12,7 @@ use tidegate_testbed::Testbed;
 
 /// A host with our server, and the threads that deal with other servers.
 pub(crate) struct Ours {
-    host: StackHost<Namestorm>,
+    host: StackHost<NameServer>,
     pub(crate) exchange: Exchange,
 }
 
@@ -23,8 +23,8 @@ impl Ours {
         let exchange = bed.client().run(|| Exchange::start(relations, patience, 7)).expect("a thread");
         let exchange = exchange.expect("sockets");
         let desk = || exchange.desk(Arc::new(DeskConfig::default()));
-        let namestorm = Namestorm::new(desk(), Tcp::new(TcpShared::new(Bounds::default()), desk()));
-        Self { host: StackHost::start(bed, faults, TcpConfig::SERVER, 53, namestorm), exchange }
+        let name_server = NameServer::new(desk(), Tcp::new(TcpShared::new(Bounds::default()), desk()));
+        Self { host: StackHost::start(bed, faults, TcpConfig::SERVER, 53, name_server), exchange }
     }
 
     /// What its connections did.

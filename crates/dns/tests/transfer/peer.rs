@@ -29,7 +29,10 @@ pub(crate) struct Peer {
 /// Where the zone comes from.
 enum Role {
     Secondary,
-    Primary,
+    /// It says what has changed, or waits to be asked.
+    Primary {
+        notifies: bool,
+    },
 }
 
 impl Kind {
@@ -56,7 +59,12 @@ impl Peer {
 
     /// Serves `text`, lets the first host have it and tells us of changes.
     pub(crate) fn primary(bed: &Arc<Testbed>, kind: Kind, signed: bool, text: &str) -> Self {
-        Self::start(bed, kind, signed, &Role::Primary, Some(text))
+        Self::start(bed, kind, signed, &Role::Primary { notifies: true }, Some(text))
+    }
+
+    /// The same, but that it tells nobody of changes.
+    pub(crate) fn silent_primary(bed: &Arc<Testbed>, kind: Kind, signed: bool, text: &str) -> Self {
+        Self::start(bed, kind, signed, &Role::Primary { notifies: false }, Some(text))
     }
 
     fn start(bed: &Arc<Testbed>, kind: Kind, signed: bool, role: &Role, text: Option<&str>) -> Self {
@@ -128,9 +136,12 @@ fn knot(dir: &Path, signed: bool, role: &Role) -> String {
     let port = Kind::Knot.address().port();
     let key = if signed { format!("\n    key: {KEY}") } else { String::new() };
     let zone = match role {
-        Role::Secondary => "master: ours\n    acl: [told]",
-        Role::Primary => {
-            "file: zone\n    notify: ours\n    acl: [given]\n    zonefile-load: difference\n    journal-content: changes"
+        Role::Secondary => "master: ours\n    acl: [told]".to_owned(),
+        Role::Primary { notifies } => {
+            let notify = if *notifies { "notify: ours\n    " } else { "" };
+            format!(
+                "file: zone\n    {notify}acl: [given]\n    zonefile-load: difference\n    journal-content: changes"
+            )
         }
     };
     format!(
@@ -154,9 +165,12 @@ fn nsd(dir: &Path, signed: bool, role: &Role) -> String {
                 "request-xfr: 10.78.0.2@53 {key}\n allow-notify: 10.78.0.0/24 {key}\n zonefile: \"copy\"\n"
             )
         }
-        Role::Primary => format!(
-            "zonefile: \"zone\"\n provide-xfr: 10.78.0.0/24 {key}\n notify: 10.78.0.2@53 {key}\n store-ixfr: yes\n create-ixfr: yes\n"
-        ),
+        Role::Primary { notifies } => {
+            let notify = if *notifies { format!(" notify: 10.78.0.2@53 {key}\n") } else { String::new() };
+            format!(
+                "zonefile: \"zone\"\n provide-xfr: 10.78.0.0/24 {key}\n{notify} store-ixfr: yes\n create-ixfr: yes\n"
+            )
+        }
     };
     format!(
         "server:\n ip-address: 10.78.0.1@{port}\n server-count: 1\n username: \"\"\n chroot: \"\"\n database: \"\"\n \
@@ -176,9 +190,16 @@ fn bind(dir: &Path, signed: bool, role: &Role) -> String {
         Role::Secondary => format!(
             "type secondary; primaries {{ 10.78.0.2 port 53{key}; }}; file \"copy\"; allow-notify {{ 10.78.0.0/24; }};"
         ),
-        Role::Primary => format!(
-            "type primary; file \"zone\"; allow-transfer {{ {given}; }}; ixfr-from-differences yes; notify explicit; also-notify {{ 10.78.0.2 port 53{key}; }};"
-        ),
+        Role::Primary { notifies } => {
+            let notify = if *notifies {
+                format!("notify explicit; also-notify {{ 10.78.0.2 port 53{key}; }};")
+            } else {
+                "notify no;".to_owned()
+            };
+            format!(
+                "type primary; file \"zone\"; allow-transfer {{ {given}; }}; ixfr-from-differences yes; {notify}"
+            )
+        }
     };
     format!(
         "options {{ directory \"{dir}\"; listen-on port {port} {{ 10.78.0.1; }}; listen-on-v6 {{ none; }}; \

@@ -26,7 +26,7 @@ use tidegate_packet::Pool;
 use tidegate_stack::{Closed, Conn, ConnId, Datagram, FetchError, Payload, Service};
 
 /// One worker's name server.
-pub struct Namestorm {
+pub struct NameServer {
     udp: Responder<Desk>,
     tcp: Tcp<Desk>,
     log: Option<QueryLog>,
@@ -34,7 +34,7 @@ pub struct Namestorm {
     logged: Vec<(usize, Record)>,
 }
 
-impl Namestorm {
+impl NameServer {
     /// A worker's server: `desk` answers what is not ready to datagrams, `tcp` connections.
     pub fn new(desk: Desk, tcp: Tcp<Desk>) -> Self {
         Self::with_udp(desk, tcp, UdpConfig::default())
@@ -139,7 +139,7 @@ fn seed() -> u64 {
     RandomState::new().hash_one(0)
 }
 
-impl Service for Namestorm {
+impl Service for NameServer {
     type Response = TcpReply;
     type State = TcpState<Box<Outbound>>;
 
@@ -205,5 +205,5 @@ impl Service for Namestorm {
 /// Tells at compile time that a server may move to its worker's thread.
 const _: fn() = || {
     const fn sent<T: Send>() {}
-    sent::<Namestorm>();
+    sent::<NameServer>();
 };
