@@ -12,32 +12,59 @@ pub(crate) struct Entry {
     pub(crate) profile: u16,
 }
 
-pub(crate) struct TimeWaitTable {
-    entries: HashMap<FlowKey, Entry, FlowHasher>,
-    by_age: VecDeque<(Instant, FlowKey)>,
-    count_max: usize,
+/// What waits until a time.
+pub(crate) trait Wait {
+    /// When it may be forgotten; may be put off meanwhile.
+    fn deadline(&self) -> Instant;
 }
 
-impl TimeWaitTable {
+impl Wait for Entry {
+    fn deadline(&self) -> Instant {
+        self.tcb.deadline()
+    }
+}
+
+/// An entry's place in the queue. Places outlive entries that a new connection took over from; their serial numbers then
+/// differ, and they are passed over.
+struct Place {
+    due: Instant,
+    key: FlowKey,
+    serial: u64,
+}
+
+pub(crate) struct TimeWaitTable<E = Entry> {
+    entries: HashMap<FlowKey, (u64, E), FlowHasher>,
+    by_age: VecDeque<Place>,
+    count_max: usize,
+    next_serial: u64,
+}
+
+impl<E: Wait> TimeWaitTable<E> {
     pub(crate) fn new(hasher: FlowHasher, count_max: usize) -> Self {
-        Self { entries: HashMap::with_hasher(hasher), by_age: VecDeque::new(), count_max }
+        let entries = HashMap::with_hasher(hasher);
+        Self { entries, by_age: VecDeque::new(), count_max, next_serial: 0 }
     }
 
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    pub(crate) fn insert(&mut self, key: FlowKey, entry: Entry) {
-        while self.by_age.len() >= self.count_max {
+    pub(crate) fn insert(&mut self, key: FlowKey, entry: E) {
+        while self.entries.len() >= self.count_max {
             self.forget_oldest();
         }
-        self.by_age.push_back((entry.tcb.deadline(), key));
-        self.entries.insert(key, entry);
+        if self.by_age.len() >= 2 * self.count_max {
+            self.drop_left_places();
+        }
+        let serial = self.next_serial;
+        self.next_serial += 1;
+        self.by_age.push_back(Place { due: entry.deadline(), key, serial });
+        self.entries.insert(key, (serial, entry));
     }
 
     #[inline]
-    pub(crate) fn find(&mut self, key: &FlowKey) -> Option<&mut Entry> {
-        if self.entries.is_empty() { None } else { self.entries.get_mut(key) }
+    pub(crate) fn find(&mut self, key: &FlowKey) -> Option<&mut E> {
+        if self.entries.is_empty() { None } else { self.entries.get_mut(key).map(|(_, entry)| entry) }
     }
 
     /// Forgets one; its place in the queue goes when its time comes.
@@ -47,7 +74,7 @@ impl TimeWaitTable {
 
     /// When the oldest may be forgotten.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        self.by_age.front().map(|(at, _)| *at)
+        self.by_age.front().map(|place| place.due)
     }
 
     /// Forgets all whose time has come.
@@ -58,18 +85,33 @@ impl TimeWaitTable {
     }
 
     fn forget_due(&mut self, now: Instant) {
-        let Some((_, key)) = self.by_age.pop_front() else { return };
-        let Some(entry) = self.entries.get(&key) else { return };
+        let Some(place) = self.by_age.pop_front() else { return };
+        let Some((serial, entry)) = self.entries.get(&place.key) else { return };
+        if *serial != place.serial {
+            return;
+        }
         // A FIN that came again restarted the wait.
-        match entry.tcb.deadline() {
-            later if later > now => self.by_age.push_back((later, key)),
-            _ => self.remove(&key),
+        match entry.deadline() {
+            due if due > now => self.by_age.push_back(Place { due, ..place }),
+            _ => self.remove(&place.key),
         }
     }
 
     fn forget_oldest(&mut self) {
-        if let Some((_, key)) = self.by_age.pop_front() {
-            self.entries.remove(&key);
+        while let Some(place) = self.by_age.pop_front() {
+            if self.entries.get(&place.key).is_some_and(|(serial, _)| *serial == place.serial) {
+                return self.remove(&place.key);
+            }
         }
     }
+
+    /// Half the places at least are of entries that are gone: what this costs is spread over as many insertions.
+    fn drop_left_places(&mut self) {
+        let Self { entries, by_age, .. } = self;
+        by_age.retain(|place| entries.get(&place.key).is_some_and(|(serial, _)| *serial == place.serial));
+    }
 }
+
+#[cfg(test)]
+#[path = "time_wait_tests.rs"]
+mod tests;
