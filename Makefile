@@ -8,7 +8,7 @@ GARBAGE ?= 100000000
 RUN_AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E env "PATH=$$PATH")
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test fuzz-dns bench-web bench-dns bench-memory bench-flood bench-idle bench-bodies bench-stream bench-pipeline check deny deps
+.PHONY: help serve test fuzz-dns bench-web bench-dns bench-memory bench-flood bench-idle bench-bodies bench-stream bench-pipeline check python deny deps
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,11 +44,16 @@ bench-dns bench-memory bench-flood bench-idle bench-bodies bench-stream bench-pi
 	@$(CARGO) build --quiet --release --locked --package tidegate-cli --package tidegate-bench
 	@$(RUN_AS_ROOT) target/release/tidegate-bench $(@:bench-%=%) $(BENCH)
 
-check: ## Format, lints, licences
+check: ## Format, lints, licences, types of the Python package
 	@scripts/deps build
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	@$(MAKE) --no-print-directory deny
+	@scripts/python check
+
+python: ## Generate the Python package's files again, after the control protocol changed
+	@scripts/deps test
+	@scripts/python write
 
 deny: ## Licences and origins of every dependency
 	@scripts/deny

@@ -62,8 +62,8 @@ pub fn queue() -> (Caller, CallQueue) {
 }
 
 impl Caller {
-    /// Has the control thread do `work`, and waits for its outcome.
-    pub(crate) async fn call<T: Send + 'static>(
+    /// Has the control thread do `work`, and waits for its outcome; `EIO` when there is no such thread any more.
+    pub async fn call<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut dyn Controller) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Fault> {

@@ -7,4 +7,5 @@ mod interface;
 mod malformed;
 mod pipelines;
 mod python;
+mod python_package;
 mod random;

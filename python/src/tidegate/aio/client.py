@@ -1,0 +1,103 @@
+"""The client."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Self
+
+from ..address import ADDRESS_DEFAULT, Address
+from ..errors import Unreachable
+from ..module import Module, name_of
+from ..proto import bess, v1
+from ..records import MetadataLayout, Service
+from .calls import Calls
+from .faces import Classes, Modules, PipelineFace, Ports, Stats, Workers
+from .hooks import Hooks
+
+__all__ = ["Client"]
+
+
+class Client:
+    """A client of a daemon.
+
+    A connection is made with the first call, and again by itself after it broke.
+
+    Args:
+        address: ``host:port``, or the path of a Unix socket.
+        timeout: Seconds that a call may take before :class:`~tidegate.TimedOut` is raised.
+
+    Any call may raise :class:`~tidegate.Unreachable`, :class:`~tidegate.TimedOut`, or a :class:`~tidegate.Refused`
+    with the daemon's errno and text.
+
+    Attributes:
+        modules: Modules and the gates that join them.
+        ports: Ports.
+        workers: Workers.
+        classes: Traffic classes.
+        hooks: Gate hooks.
+        pipeline: The pipeline as a whole.
+        stats: Counters and rates as a stream.
+        calls: The calls themselves, for what has no better face.
+    """
+
+    def __init__(self, address: Address = ADDRESS_DEFAULT, *, timeout: float = 30.0) -> None:
+        self.calls = Calls(address, timeout)
+        self.modules = Modules(self.calls)
+        self.ports = Ports(self.calls)
+        self.workers = Workers(self.calls)
+        self.classes = Classes(self.calls)
+        self.hooks = Hooks(self.calls)
+        self.pipeline = PipelineFace(self.calls)
+        self.stats = Stats(self.calls)
+
+    async def version(self) -> str:
+        """The daemon's name and version."""
+        return (await self.calls.bess("GetVersion", bess.EmptyRequest(), bess.VersionResponse)).version
+
+    async def wait(self, seconds: float = 10.0) -> str:
+        """Waits until the daemon answers, and gives its version.
+
+        Raises:
+            Unreachable: It did not within so many seconds.
+        """
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                return await self.version()
+            except Unreachable:
+                if time.monotonic() >= end:
+                    raise
+            await asyncio.sleep(0.05)
+
+    async def reset(self) -> None:
+        """Removes modules, ports, classes and workers."""
+        await self.calls.bess("ResetAll", bess.EmptyRequest(), bess.EmptyResponse)
+
+    async def kill(self) -> None:
+        """Ends the daemon, after this call is answered."""
+        await self.calls.bess("KillBess", bess.EmptyRequest(), bess.EmptyResponse)
+
+    async def metadata(self, modules: Iterable[Module | str] = ()) -> MetadataLayout:
+        """Where metadata attributes lie: of these modules, or of all."""
+        request = v1.ShowMetadataRequest(modules=[name_of(module) for module in modules])
+        return MetadataLayout.of(await self.calls.own("ShowMetadata", request, v1.ShowMetadataResponse))
+
+    async def services(self) -> tuple[Service, ...]:
+        """Web and name servers that the daemon runs."""
+        got = await self.calls.own("ListServices", v1.ListServicesRequest(), v1.ListServicesResponse)
+        return tuple(Service.of(one) for one in got.services)
+
+    async def close(self) -> None:
+        """Closes the connection."""
+        await self.calls.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

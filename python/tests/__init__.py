@@ -1,0 +1,1 @@
+"""Tests: of the package alone, and with a daemon that runs."""
