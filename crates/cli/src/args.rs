@@ -68,6 +68,7 @@ const DAEMON_EXAMPLES: &str = "\
 Examples:
   tidegate daemon                                   controllers find it at 127.0.0.1:10514, as they do BESS
   tidegate daemon --socket /run/tidegate/control    and on a Unix socket, for its owner alone
+  tidegate daemon --web 127.0.0.1:8080              and a page with the live graph: http://127.0.0.1:8080/
   bessctl daemon connect; bessctl run my_pipeline   what a controller of BESS then does";
 
 /// Flags of `tidegate daemon`.
@@ -83,6 +84,9 @@ pub(crate) struct DaemonArgs {
     /// Let the address be one that others reach: whoever does commands the daemon
     #[arg(long)]
     pub(crate) allow_remote: bool,
+    /// Show the graph and its rates on a web page there, on the loopback only
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) web: Option<std::net::SocketAddr>,
 }
 
 /// Flags of `tidegate stats`.

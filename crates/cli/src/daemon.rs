@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 use std::io::Write;
 use tidegate_control::{Listen, ListenError, Server, queue};
 use tidegate_daemon::Daemon;
+use tidegate_dashboard::Dashboard;
 
 /// Runs until a signal or a controller ends it.
 pub(crate) fn daemon(args: &DaemonArgs) -> Result<()> {
@@ -26,9 +27,14 @@ pub(crate) fn daemon(args: &DaemonArgs) -> Result<()> {
         control.spawn(move || calls.run(&mut daemon)).context("could not start the control thread")?;
     let listen =
         Listen { tcp: Some(args.listen), unix: args.socket.clone(), remote_allowed: args.allow_remote };
+    let page = args.web.map(|address| Dashboard::start(address, caller.clone())).transpose();
+    let page = page.map_err(|error| wrong_input(format!("--web: {error}")))?;
     let server = Server::start(&listen, caller).map_err(refused)?;
     let place = server.tcp_address().unwrap_or(args.listen);
     let _ = writeln!(std::io::stdout(), "tidegate daemon: controllers reach it at {place}");
+    if let Some(page) = &page {
+        let _ = writeln!(std::io::stdout(), "tidegate daemon: its page is http://{}/", page.address());
+    }
     supervisor::tell(supervisor::READY);
     for event in events {
         match event {
@@ -37,6 +43,7 @@ pub(crate) fn daemon(args: &DaemonArgs) -> Result<()> {
         }
     }
     supervisor::tell(supervisor::STOPPING);
+    drop(page);
     server.shutdown();
     // A panic there was answered and reported when it happened.
     let _ = control.join();
