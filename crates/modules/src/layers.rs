@@ -27,6 +27,17 @@ pub(crate) const PROTOCOL_GRE: u8 = 47;
 /// Tags that are looked behind: one, or two of 802.1ad.
 const TAG_COUNT_MAX: usize = 2;
 
+/// EtherType and version of an IPv4 packet whose header has no options, in an untagged frame.
+const PLAIN: [u8; 3] = [0x08, 0x00, 0x45];
+/// Bytes of such a frame up to the end of its IPv4 header.
+pub(crate) const PLAIN_LEN: usize = ETHER_LEN + IPV4_LEN;
+
+/// Whether it is a plain IPv4 packet, as nearly all are: neither tags nor options. Then all is where it always is.
+#[inline]
+pub(crate) fn is_plain_ipv4(headers: &[u8; PLAIN_LEN]) -> bool {
+    headers[12..15] == PLAIN
+}
+
 /// The number of two bytes at `offset`.
 #[inline]
 pub(crate) fn u16_at(data: &[u8], offset: usize) -> Option<u16> {

@@ -41,7 +41,7 @@ impl Module for Feeder {
             let Some(packet) = self.packets.pop_front() else { break };
             let mut frame = ctx.pool().alloc().unwrap();
             if !self.has_headroom {
-                frame.reset(SCRATCH_LEN);
+                frame.reset(0);
             }
             assert!(frame.extend(&packet.data));
             *frame.scratch_mut() = packet.scratch;

@@ -9,10 +9,10 @@ pub(crate) type Marks = u32;
 
 const _: () = assert!(Marks::BITS as usize == BATCH_LEN_MAX);
 
-/// The gate of each frame of a batch; [`NO_GATE`] drops it.
+/// The gate of each frame of a batch; [`NO_GATE`] drops it, by policy.
 pub(crate) type Gates = [u16; BATCH_LEN_MAX];
 
-/// For a frame that goes nowhere.
+/// For a frame that goes nowhere: no module has so many gates.
 pub(crate) const NO_GATE: u16 = u16::MAX;
 
 /// Sends marked frames out of gate 1, the others of gate 0.
@@ -37,14 +37,29 @@ pub(crate) fn emit_unmarked(ctx: &mut Context<'_>, batch: &mut Batch, marks: Mar
     }
 }
 
-/// Sends each frame out of its own gate.
+/// Sends each frame out of its own gate, those of one gate together: for gates that a frame's headers decide, so that
+/// the order within a flow stays.
 #[inline]
-pub(crate) fn emit_each(ctx: &mut Context<'_>, batch: &mut Batch, gates: &Gates, why: DropReason) {
-    let first = gates[0];
-    if first != NO_GATE && gates[..batch.len()].iter().all(|gate| *gate == first) {
-        return ctx.emit_batch(usize::from(first), batch);
+pub(crate) fn emit_each(ctx: &mut Context<'_>, batch: &mut Batch, gates: &Gates) {
+    if is_one_way(&gates[..batch.len()]) {
+        ctx.emit_batch(usize::from(gates[0]), batch);
+    } else {
+        ctx.emit_each(batch, gates);
+    }
+}
+
+/// Sends each frame out of its own gate, in order of arrival, even where gates lead to one module.
+#[inline]
+pub(crate) fn emit_in_order(ctx: &mut Context<'_>, batch: &mut Batch, gates: &Gates) {
+    if is_one_way(&gates[..batch.len()]) {
+        return ctx.emit_batch(usize::from(gates[0]), batch);
     }
     for (frame, gate) in batch.drain().zip(gates) {
-        if *gate == NO_GATE { ctx.drop(frame, why) } else { ctx.emit(usize::from(*gate), frame) }
+        ctx.emit(usize::from(*gate), frame);
     }
+}
+
+#[inline]
+fn is_one_way(gates: &[u16]) -> bool {
+    gates.iter().all(|gate| Some(gate) == gates.first())
 }

@@ -1,4 +1,4 @@
-//! A field of a frame as a number, read and written by one load and one store of eight bytes.
+//! A field of a frame as a number, read by one load of eight bytes, and written by stores of its own size.
 //!
 //! ```text
 //!   offset 3, size 3           offset 12, size 2
@@ -9,6 +9,7 @@
 //! Invariant: the field lies in its window, and the window in every frame that holds the field and has eight bytes.
 
 use crate::parameter::{FRAME_LEN_MAX, ParameterError, in_range};
+use tidegate_packet::Batch;
 
 const WORD_LEN: usize = 8;
 
@@ -67,16 +68,31 @@ impl Window {
         }
     }
 
-    /// Gives the field in `data` a value that fits; nothing happens if the frame ends earlier.
+    /// Gives the field in every frame of a batch a value that fits, drawn for each; frames that end earlier stay as they are.
+    /// No byte is read, so that nothing waits for what was written to a frame that lies alike in its page.
     #[inline]
-    pub(crate) fn write(&self, data: &mut [u8], value: u64) {
-        let start = usize::from(self.start);
-        match data.get_mut(start..start + WORD_LEN).and_then(|bytes| bytes.first_chunk_mut()) {
-            Some(word) => {
-                let rest = u64::from_be_bytes(*word) & !(self.mask << self.shift);
-                *word = (rest | value << self.shift).to_be_bytes();
+    pub(crate) fn write_each(&self, batch: &mut Batch, value: impl FnMut() -> u64) {
+        match self.size {
+            1 => self.put_each::<1>(batch, value),
+            2 => self.put_each::<2>(batch, value),
+            3 => self.put_each::<3>(batch, value),
+            4 => self.put_each::<4>(batch, value),
+            5 => self.put_each::<5>(batch, value),
+            6 => self.put_each::<6>(batch, value),
+            7 => self.put_each::<7>(batch, value),
+            _ => self.put_each::<WORD_LEN>(batch, value),
+        }
+    }
+
+    #[inline]
+    fn put_each<const N: usize>(&self, batch: &mut Batch, mut value: impl FnMut() -> u64) {
+        let offset = usize::from(self.offset);
+        for frame in batch.iter_mut() {
+            let bytes = value().to_be_bytes();
+            let place = frame.data_mut().get_mut(offset..offset + N);
+            if let (Some(place), Some(bytes)) = (place, bytes.last_chunk::<N>()) {
+                place.copy_from_slice(bytes);
             }
-            None => self.write_bytes(data, value),
         }
     }
 
@@ -86,14 +102,6 @@ impl Window {
         let offset = usize::from(self.offset);
         let bytes = data.get(offset..offset + usize::from(self.size))?;
         Some(bytes.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)))
-    }
-
-    #[cold]
-    fn write_bytes(&self, data: &mut [u8], value: u64) {
-        let (offset, size) = (usize::from(self.offset), usize::from(self.size));
-        if let Some(bytes) = data.get_mut(offset..offset + size) {
-            bytes.copy_from_slice(&value.to_be_bytes()[WORD_LEN - size..]);
-        }
     }
 }
 

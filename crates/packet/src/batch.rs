@@ -1,19 +1,22 @@
 //! Up to 32 frames that travel together, so that each step's fixed cost is paid once a batch.
 
-use crate::frame::{Frame, Header};
+use crate::frame::Frame;
+use crate::header::Header;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 /// The most frames a batch holds: the paper's gain levels off there (Sandstorm, figure 8b).
 pub const BATCH_LEN_MAX: usize = 32;
 
-/// Frames moved, never copied, in order. A batch is a handle, so two of them are swapped at no cost.
-///
+/// Frames moved, never copied, in order. A batch is a handle as small as a pointer, so two of them are swapped at no cost.
+pub struct Batch(Box<Content>);
+
 /// Invariant: `len <= BATCH_LEN_MAX`, and the first `len` places hold frames.
-pub struct Batch {
-    places: Box<[MaybeUninit<Frame>; BATCH_LEN_MAX]>,
-    len: u32,
-    len_max: u32,
+#[repr(C, align(64))]
+struct Content {
+    places: [MaybeUninit<Frame>; BATCH_LEN_MAX],
+    len: usize,
+    len_max: usize,
 }
 
 impl Batch {
@@ -24,41 +27,41 @@ impl Batch {
 
     /// An empty batch that takes at most `len_max` frames, 32 if that is fewer.
     pub fn with_len_max(len_max: usize) -> Self {
-        let places = Box::new([const { MaybeUninit::uninit() }; BATCH_LEN_MAX]);
-        Self { places, len: 0, len_max: len_max.min(BATCH_LEN_MAX) as u32 }
+        let places = [const { MaybeUninit::uninit() }; BATCH_LEN_MAX];
+        Self(Box::new(Content { places, len: 0, len_max: len_max.min(BATCH_LEN_MAX) }))
     }
 
     /// Has it take at most `len_max` frames from now on, 32 if that is fewer.
     pub fn set_len_max(&mut self, len_max: usize) {
-        self.len_max = len_max.min(BATCH_LEN_MAX) as u32;
+        self.0.len_max = len_max.min(BATCH_LEN_MAX);
     }
 
     /// How many frames it holds.
     #[inline]
-    pub const fn len(&self) -> usize {
-        self.len as usize
+    pub fn len(&self) -> usize {
+        self.0.len
     }
 
     /// Whether it holds none.
     #[inline]
-    pub const fn is_empty(&self) -> bool {
-        self.len == 0
+    pub fn is_empty(&self) -> bool {
+        self.0.len == 0
     }
 
     /// How many more it can take.
     #[inline]
-    pub const fn room(&self) -> usize {
-        self.len_max.saturating_sub(self.len) as usize
+    pub fn room(&self) -> usize {
+        self.0.len_max.saturating_sub(self.0.len)
     }
 
     /// Appends a frame, or gives it back if the batch is full.
     #[inline]
     pub fn push(&mut self, frame: Frame) -> Result<(), Frame> {
-        let len = self.len();
-        match self.places.get_mut(len) {
-            Some(place) if self.len < self.len_max => {
+        let Content { places, len, len_max } = &mut *self.0;
+        match places.get_mut(*len) {
+            Some(place) if *len < *len_max => {
                 place.write(frame);
-                self.len += 1;
+                *len += 1;
                 Ok(())
             }
             _ => Err(frame),
@@ -72,19 +75,19 @@ impl Batch {
     #[inline]
     pub(crate) unsafe fn extend_by(&mut self, headers: &[NonNull<Header>]) {
         let end = self.len() + headers.len();
-        let Some(places) = self.places.get_mut(self.len as usize..end) else { return };
+        let Some(places) = self.0.places.get_mut(self.0.len..end) else { return };
         // SAFETY: both are as long; a frame is its header's pointer and nothing else, and the caller promised the rest.
-        unsafe { std::ptr::copy_nonoverlapping(headers.as_ptr(), places.as_mut_ptr().cast(), headers.len()) };
-        self.len = end as u32;
+        unsafe { copy_headers(headers, places.as_mut_ptr().cast()) };
+        self.0.len = end;
     }
 
     /// Moves as many of `other`'s frames, in order, as fit.
     #[inline]
     pub fn append(&mut self, other: &mut Self) {
-        for frame in other.drain_front(self.room()) {
-            // There is room, as was asked above.
-            let _ = self.push(frame);
-        }
+        let frames = other.front(self.room());
+        let headers = &frames.batch.headers()[..frames.count];
+        // SAFETY: there is room, as was asked; `frames` gives them up, and never reads them.
+        unsafe { self.extend_by(headers) };
     }
 
     /// Takes all frames out, in order.
@@ -96,6 +99,11 @@ impl Batch {
     /// Takes the first `n` frames out, or all if there are fewer.
     #[inline]
     pub fn drain_front(&mut self, n: usize) -> impl ExactSizeIterator<Item = Frame> + '_ {
+        self.front(n)
+    }
+
+    #[inline]
+    fn front(&mut self, n: usize) -> Drain<'_> {
         let count = n.min(self.len());
         Drain { batch: self, at: 0, count }
     }
@@ -111,7 +119,7 @@ impl Batch {
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut Frame> {
         // SAFETY: the first `len` places hold frames, and `MaybeUninit<T>` is laid out as `T` is.
         let frames =
-            unsafe { std::slice::from_raw_parts_mut(self.places.as_mut_ptr().cast::<Frame>(), self.len()) };
+            unsafe { std::slice::from_raw_parts_mut(self.0.places.as_mut_ptr().cast::<Frame>(), self.len()) };
         frames.iter_mut()
     }
 
@@ -119,7 +127,7 @@ impl Batch {
     #[inline]
     pub fn as_slice(&self) -> &[Frame] {
         // SAFETY: the first `len` places hold frames, and `MaybeUninit<T>` is laid out as `T` is.
-        unsafe { std::slice::from_raw_parts(self.places.as_ptr().cast(), self.len()) }
+        unsafe { std::slice::from_raw_parts(self.0.places.as_ptr().cast(), self.len()) }
     }
 
     /// The chunks of its frames.
@@ -130,10 +138,20 @@ impl Batch {
         unsafe { std::slice::from_raw_parts(frames.as_ptr().cast(), frames.len()) }
     }
 
-    /// Lets go of frames whose chunks are back in the pool.
+    /// The frame in a place.
+    ///
+    /// # Safety
+    /// There must be one, and the place must not be read again.
     #[inline]
-    pub(crate) const fn forget(&mut self) {
-        self.len = 0;
+    pub(crate) unsafe fn read(&self, at: usize) -> Frame {
+        // SAFETY: the caller promised it.
+        unsafe { self.0.places[at].assume_init_read() }
+    }
+
+    /// Lets go of all its frames, which others have by now.
+    #[inline]
+    pub(crate) fn forget(&mut self) {
+        self.0.len = 0;
     }
 
     /// All bytes of data in it.
@@ -155,7 +173,7 @@ impl Iterator for Drain<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Frame> {
-        let place = self.batch.places.get(self.at).filter(|_| self.at < self.count)?;
+        let place = self.batch.0.places.get(self.at).filter(|_| self.at < self.count)?;
         self.at += 1;
         // SAFETY: `count` is not above `len`, so the place holds a frame; each is read once, since `at` rises and the
         // rest move down when this goes.
@@ -175,12 +193,31 @@ impl Drop for Drain<'_> {
     #[inline]
     fn drop(&mut self) {
         let left = self.batch.len() - self.count;
-        self.batch.len = 0;
+        self.batch.0.len = 0;
         if left > 0 {
-            let places = self.batch.places.as_mut_ptr();
+            let places = self.batch.0.places.as_mut_ptr();
             // SAFETY: both ranges are inside the array, since `count + left` was its length.
             unsafe { std::ptr::copy(places.add(self.count), places, left) };
-            self.batch.len = left as u32;
+            self.batch.0.len = left;
+        }
+    }
+}
+
+/// Copies `from` to `to`. The halves of a full batch, whose length the compiler knows, are copied without a call.
+///
+/// # Safety
+/// There must be as many places at `to`, and nobody else's.
+#[inline]
+pub(crate) unsafe fn copy_headers(from: &[NonNull<Header>], to: *mut NonNull<Header>) {
+    const HALF: usize = BATCH_LEN_MAX / 2;
+    let start = from.as_ptr();
+    // SAFETY: there are `from.len()` on both sides, as the caller promised.
+    unsafe {
+        if from.len() == BATCH_LEN_MAX {
+            std::ptr::copy_nonoverlapping(start, to, HALF);
+            std::ptr::copy_nonoverlapping(start.add(HALF), to.add(HALF), HALF);
+        } else {
+            std::ptr::copy_nonoverlapping(start, to, from.len());
         }
     }
 }

@@ -1,112 +1,35 @@
 //! One packet: the sole handle to a chunk, and the part of it that is data.
 //!
 //! ```text
-//!   Frame -> Header { start, len, .. } -> chunk [ scratch | headroom | data | tailroom ]
+//!   Frame -> Header { start, len, .. | scratch } -> chunk [ headroom | data | tailroom ]
 //!   8 bytes   one a chunk, in the pool
 //! ```
 //! A frame is as small as a pointer, so that batches move at little cost; what it says of its data lies in the
-//! pool's table of headers.
+//! pool's table of headers, and so do the attributes that it carries beside: a module that reads only those touches no
+//! packet.
 //!
-//! Invariant: `SCRATCH_LEN <= start` and `start + len <= chunk size`, and no second `Frame`
-//! of the same chunk exists (the pool sees to that), so slices handed out never alias.
+//! Invariant: `start + len` bytes from the chunk's origin are in the chunk, and no second `Frame` of the same chunk
+//! exists (the pool sees to that), so slices handed out never alias.
 
+use crate::header::{ChunkState, Extent, Header};
 use crate::tail::Tail;
 use std::ptr::NonNull;
 
-/// Bytes at the head of each chunk for metadata attributes, never sent.
+/// Bytes of a frame's scratch area: metadata attributes, never sent.
 pub const SCRATCH_LEN: usize = 128;
-/// Bytes between the scratch area and the data of a fresh frame, for headers to grow into. It is the
-/// headroom that the kernel's XDP keeps (XDP_PACKET_HEADROOM), so received frames have the same.
+/// Bytes before the data of a fresh frame, for headers to grow into. It is the headroom that the kernel's XDP keeps
+/// (XDP_PACKET_HEADROOM), so received frames have as many.
 pub const HEADROOM_LEN: usize = 256;
-
-/// What is known of one chunk. The extent and the tail belong to whoever has the frame; the rest to the pool.
-#[derive(Debug)]
-pub(crate) struct Header {
-    chunk: NonNull<u8>,
-    /// In a box, because few frames have one.
-    tail: Option<Box<Tail>>,
-    pub(crate) state: ChunkState,
-    index: u32,
-    pub(crate) extent: Extent,
-}
-
-/// Which part of a chunk is data.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Extent {
-    pub(crate) start: u16,
-    pub(crate) len: u16,
-}
-
-/// In whose hands a chunk is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub(crate) enum Place {
-    Free,
-    Held,
-    Submitted,
-    Idle,
-}
-
-/// What a pool knows of a chunk, as one word, so that all of it is compared at once.
-///
-/// ```text
-///   63      32 31     24 23      16 15      8 7      0
-///   | pool    | (zero)  | retained | size   | place  |
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct ChunkState(u64);
-
-impl ChunkState {
-    /// Of a free chunk of the pool with that number; its size is a power of two.
-    pub(crate) const fn new(pool: u32, size_shift: u8) -> Self {
-        Self((pool as u64) << 32 | (size_shift as u64) << 8)
-    }
-
-    /// The pool's own number, so that a frame of another pool is known by it.
-    #[inline]
-    pub(crate) const fn pool(self) -> u32 {
-        (self.0 >> 32) as u32
-    }
-
-    #[inline]
-    pub(crate) const fn place(self) -> Place {
-        match self.0 as u8 {
-            0 => Place::Free,
-            1 => Place::Held,
-            2 => Place::Submitted,
-            _ => Place::Idle,
-        }
-    }
-
-    #[inline]
-    pub(crate) const fn at(self, place: Place) -> Self {
-        Self(self.0 & !0xff | place as u64)
-    }
-
-    /// Whether a store keeps it.
-    #[inline]
-    pub(crate) const fn is_retained(self) -> bool {
-        self.0 & RETAINED != 0
-    }
-
-    pub(crate) const fn retained(self, is_retained: bool) -> Self {
-        Self(if is_retained { self.0 | RETAINED } else { self.0 & !RETAINED })
-    }
-
-    #[inline]
-    pub(crate) const fn size_shift(self) -> u32 {
-        (self.0 >> 8) as u8 as u32
-    }
-}
-
-const RETAINED: u64 = 1 << 16;
-
-impl Header {
-    /// Of the chunk `index` at `chunk`, in the state `state`.
-    pub(crate) const fn new(chunk: NonNull<u8>, index: u32, state: ChunkState) -> Self {
-        Self { chunk, tail: None, state, index, extent: Extent { start: SCRATCH_LEN as u16, len: 0 } }
-    }
-}
+/// Bytes by which chunks' origins differ at most. Chunks are powers of two apart, so that the same place of each would
+/// share two sets of the first cache, which a batch overflows; with origins 0, 1 or 2 cache lines into the chunk they
+/// share six.
+pub const STAGGER_LEN_MAX: usize = 2 * LINE_LEN;
+/// Bytes of the smallest chunk.
+pub(crate) const CHUNK_LEN_MIN: usize = 2048;
+/// Bytes of data that a fresh frame has room for, whatever its pool.
+pub const FRESH_LEN_MAX: usize = CHUNK_LEN_MIN - STAGGER_LEN_MAX - HEADROOM_LEN;
+/// Bytes of a cache line.
+pub(crate) const LINE_LEN: usize = 64;
 
 /// The owner of one chunk's bytes.
 ///
@@ -118,8 +41,8 @@ pub struct Frame {
     header: NonNull<Header>,
 }
 
-// SAFETY: a frame is the only handle to its chunk and to its header's extent and tail; chunks are plain bytes of memory
-// that `Memory` promises to be usable from whichever thread owns it.
+// SAFETY: a frame is the only handle to its chunk and to its header's extent, tail and scratch area; chunks are plain
+// bytes of memory that `Memory` promises to be usable from whichever thread owns it.
 unsafe impl Send for Frame {}
 
 impl Frame {
@@ -140,21 +63,21 @@ impl Frame {
     }
 
     #[inline]
-    const fn extent(&self) -> &Extent {
+    const fn extent(&self) -> Extent {
         // SAFETY: `of` was promised a header that lives, and its extent is this frame's alone.
-        unsafe { &(*self.header.as_ptr()).extent }
+        unsafe { (*self.header.as_ptr()).extent }
     }
 
     #[inline]
-    fn extent_mut(&mut self) -> &mut Extent {
-        // SAFETY: as in `extent`; `&mut self` makes the borrow exclusive.
-        unsafe { &mut (*self.header.as_ptr()).extent }
+    const fn set_extent(&mut self, start: usize, len: usize) {
+        // SAFETY: as in `extent`; `&mut self` makes the access exclusive.
+        unsafe { (*self.header.as_ptr()).extent = Extent::new(start, len) };
     }
 
     #[inline]
-    const fn chunk(&self) -> NonNull<u8> {
+    const fn origin(&self) -> NonNull<u8> {
         // SAFETY: `of` was promised a header that lives; nobody writes this field.
-        unsafe { (*self.header.as_ptr()).chunk }
+        unsafe { (*self.header.as_ptr()).origin }
     }
 
     #[inline]
@@ -169,54 +92,66 @@ impl Frame {
         unsafe { &mut (*self.header.as_ptr()).tail }
     }
 
-    /// The chunk's size.
     #[inline]
-    const fn limit(&self) -> usize {
-        // SAFETY: `of` was promised a header that lives; nobody writes this field.
-        1 << unsafe { (*self.header.as_ptr()).state.size_shift() }
+    fn state(&self) -> ChunkState {
+        // SAFETY: `of` was promised a header that lives.
+        unsafe { (*self.header.as_ptr()).state() }
+    }
+
+    /// How many bytes there are from the origin on in every chunk. Received data may reach further.
+    #[inline]
+    fn limit(&self) -> usize {
+        (1 << self.state().size_shift()) - STAGGER_LEN_MAX
+    }
+
+    fn set_tail(&mut self, tail: Option<Box<Tail>>) {
+        let state = self.state().tailed(tail.is_some());
+        *self.tail_place_mut() = tail;
+        // SAFETY: as in `state`; who has the frame writes its state.
+        unsafe { (*self.header.as_ptr()).set_state(state) };
     }
 
     /// Lets the tail go, if there is one.
     #[inline]
     pub(crate) fn cut_tail(&mut self) {
-        if self.tail_place().is_some() {
-            *self.tail_place_mut() = None;
+        if self.state().is_tailed() {
+            self.set_tail(None);
         }
     }
 
     /// The chunk's number in its pool.
     #[inline]
     pub const fn index(&self) -> u32 {
-        // SAFETY: as in `chunk`.
+        // SAFETY: as in `origin`.
         unsafe { (*self.header.as_ptr()).index }
     }
 
-    /// Where the data starts, in bytes from the chunk's start.
+    /// Where the data starts, in bytes from the chunk's origin.
     #[inline]
     pub const fn start(&self) -> usize {
-        self.extent().start as usize
+        self.extent().start()
     }
 
     /// How many bytes of data there are.
     #[inline]
     pub const fn len(&self) -> usize {
-        self.extent().len as usize
+        self.extent().len()
     }
 
     /// Whether there is no data.
     #[inline]
     pub const fn is_empty(&self) -> bool {
-        self.extent().len == 0
+        self.extent().len() == 0
     }
 
     /// Free bytes before the data.
     pub const fn headroom(&self) -> usize {
-        self.start() - SCRATCH_LEN
+        self.start()
     }
 
     /// Free bytes after the data.
-    pub const fn tailroom(&self) -> usize {
-        self.limit() - self.start() - self.len()
+    pub fn tailroom(&self) -> usize {
+        self.limit().saturating_sub(self.start() + self.len())
     }
 
     /// What follows the data on the wire, if it goes to a port that takes such frames.
@@ -233,7 +168,7 @@ impl Frame {
 
     /// Has `tail` follow the data.
     pub fn append(&mut self, tail: Tail) {
-        *self.tail_place_mut() = Some(Box::new(tail));
+        self.set_tail(Some(Box::new(tail)));
     }
 
     /// How many bytes there are with the tail.
@@ -246,14 +181,14 @@ impl Frame {
     #[inline]
     pub fn data(&self) -> &[u8] {
         // SAFETY: the invariant keeps `start + len` inside the chunk, and this frame is its only owner.
-        unsafe { std::slice::from_raw_parts(self.chunk().as_ptr().add(self.start()), self.len()) }
+        unsafe { std::slice::from_raw_parts(self.origin().as_ptr().add(self.start()), self.len()) }
     }
 
     /// The data, to change.
     #[inline]
     pub fn data_mut(&mut self) -> &mut [u8] {
         // SAFETY: as in `data`; `&mut self` makes the borrow exclusive.
-        unsafe { std::slice::from_raw_parts_mut(self.chunk().as_ptr().add(self.start()), self.len()) }
+        unsafe { std::slice::from_raw_parts_mut(self.origin().as_ptr().add(self.start()), self.len()) }
     }
 
     /// The last `n` bytes before the data, whatever was left there. `None` if the headroom is smaller.
@@ -262,23 +197,22 @@ impl Frame {
         if n > self.headroom() {
             return None;
         }
-        // SAFETY: the headroom is the chunk's bytes from SCRATCH_LEN up to `start`, and this frame is its only
-        // owner.
-        Some(unsafe { std::slice::from_raw_parts(self.chunk().as_ptr().add(self.start() - n), n) })
+        // SAFETY: the headroom is the chunk's bytes from its origin up to `start`, and this frame is its only owner.
+        Some(unsafe { std::slice::from_raw_parts(self.origin().as_ptr().add(self.start() - n), n) })
     }
 
     /// The scratch area, where the pipeline's metadata attributes live.
     #[inline]
     pub fn scratch(&self) -> &[u8; SCRATCH_LEN] {
-        // SAFETY: each chunk is longer than SCRATCH_LEN, and the data never reaches into it.
-        unsafe { &*self.chunk().as_ptr().cast() }
+        // SAFETY: `of` was promised a header that lives, and its scratch area is this frame's alone.
+        unsafe { &(*self.header.as_ptr()).scratch }
     }
 
     /// The scratch area, to change.
     #[inline]
     pub fn scratch_mut(&mut self) -> &mut [u8; SCRATCH_LEN] {
         // SAFETY: as in `scratch`; `&mut self` makes the borrow exclusive.
-        unsafe { &mut *self.chunk().as_ptr().cast() }
+        unsafe { &mut (*self.header.as_ptr()).scratch }
     }
 
     /// Takes `n` bytes of headroom in front of the data and returns them, to be written. `None`, with
@@ -288,9 +222,7 @@ impl Frame {
         if n > self.headroom() {
             return None;
         }
-        let extent = self.extent_mut();
-        extent.start -= n as u16;
-        extent.len += n as u16;
+        self.set_extent(self.start() - n, self.len() + n);
         self.data_mut().get_mut(..n)
     }
 
@@ -300,9 +232,7 @@ impl Frame {
     pub fn pull_front(&mut self, n: usize) -> bool {
         let fits = n <= self.len();
         if fits {
-            let extent = self.extent_mut();
-            extent.start += n as u16;
-            extent.len -= n as u16;
+            self.set_extent(self.start() + n, self.len() - n);
         }
         fits
     }
@@ -315,7 +245,7 @@ impl Frame {
             return None;
         }
         let old_len = self.len();
-        self.extent_mut().len += n as u16;
+        self.set_extent(self.start(), old_len + n);
         self.data_mut().get_mut(old_len..)
     }
 
@@ -328,25 +258,26 @@ impl Frame {
     /// Cuts the data to `len` bytes; a longer `len` changes nothing.
     pub fn truncate(&mut self, len: usize) {
         if len < self.len() {
-            self.extent_mut().len = len as u16;
+            self.set_extent(self.start(), len);
         }
     }
 
-    /// Makes the data the `len` bytes at `start` of the chunk, whatever is there, and returns them, to be written. `None`,
-    /// with nothing changed, if they are not all behind the scratch area and in the chunk.
+    /// Makes the data `len` bytes behind the full headroom, whatever is there, and returns them, to be written;
+    /// [`FRESH_LEN_MAX`] if `len` is more.
     #[inline]
-    pub fn replace(&mut self, start: usize, len: usize) -> Option<&mut [u8]> {
-        if start < SCRATCH_LEN || start.saturating_add(len) > self.limit() {
-            return None;
+    pub fn renew(&mut self, len: usize) -> &mut [u8] {
+        let len = len.min(FRESH_LEN_MAX);
+        let fresh = Extent::new(HEADROOM_LEN, len);
+        // To look is cheaper than to write.
+        if self.extent() != fresh {
+            self.set_extent(HEADROOM_LEN, len);
         }
-        *self.extent_mut() = Extent { start: start as u16, len: len as u16 };
-        Some(self.data_mut())
+        // SAFETY: no chunk is smaller than CHUNK_LEN_MIN, and this frame is its only owner.
+        unsafe { std::slice::from_raw_parts_mut(self.origin().as_ptr().add(HEADROOM_LEN), len) }
     }
 
-    /// Makes the frame empty, with the data to come at `start` of the chunk, clamped to what the
-    /// layout allows.
+    /// Makes the frame empty, with the data to come at `start` from the chunk's origin, or at its end if that is further.
     pub fn reset(&mut self, start: usize) {
-        let start = start.clamp(SCRATCH_LEN, self.limit()) as u16;
-        *self.extent_mut() = Extent { start, len: 0 };
+        self.set_extent(start.min(self.limit()), 0);
     }
 }

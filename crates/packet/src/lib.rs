@@ -5,9 +5,10 @@
 //!   | chunk 0 | chunk 1 | chunk 2 | ...
 //!
 //!   one chunk, 2048 bytes by default
-//!   +-------------+--------------+----------------------+-----------+
-//!   | scratch 128 | headroom 256 | data (start, len)    | tailroom  |
-//!   +-------------+--------------+----------------------+-----------+
+//!   +---------------+--------------+----------------------+-----------+
+//!   | 0, 64 or 128  | headroom 256 | data (start, len)    | tailroom  |
+//!   +---------------+--------------+----------------------+-----------+
+//!                   ^ origin, staggered for the cache's sake
 //! ```
 //!
 //! A [`Frame`] is the only way to a chunk's bytes and cannot be copied, so a chunk has one owner at a
@@ -18,14 +19,19 @@
 //! the pipeline runs over huge pages, a heap block or a simulator alike.
 
 mod batch;
+mod fill;
 mod frame;
+mod free_list;
+mod groups;
+mod header;
 mod memory;
 mod pool;
 mod prefetch;
 mod tail;
 
 pub use batch::{BATCH_LEN_MAX, Batch};
-pub use frame::{Frame, HEADROOM_LEN, SCRATCH_LEN};
+pub use frame::{FRESH_LEN_MAX, Frame, HEADROOM_LEN, SCRATCH_LEN, STAGGER_LEN_MAX};
+pub use groups::Groups;
 pub use memory::{HeapMemory, Memory};
 pub use pool::{ChunkAddr, Occupancy, Pool, PoolError, Retained};
 pub use prefetch::prefetch;

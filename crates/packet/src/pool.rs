@@ -1,24 +1,26 @@
 //! Who owns which chunk.
 //!
 //! ```text
-//!                 alloc                       submit
-//!        +--------------------> Held --------------------> Submitted
-//!      Free <---------------- (a Frame) <----------------- (a port, the kernel)
-//!        |         free          |   ^        receive           |
+//!     at home:    alloc                       submit
+//!        +-------------------> a Frame --------------------> Submitted
+//!    free list <---------------  |   ^  <------------------ (a port, the kernel)
+//!        |         free          |   |        receive           |
 //!        |                retain |   | lend                     | complete
 //!        |                       v   |                          v
 //!        +---- release ------ Retained <------- the chunk's owner has it back
 //! ```
 //!
-//! A retained chunk (a ready packet of a pre-copy store) makes the round Retained -> Held ->
-//! Submitted -> Retained for ever; any other chunk goes back to the free list. The record is a byte a
-//! chunk, so a descriptor that comes back twice, or that never went out, is noticed and ignored.
+//! A retained chunk (a ready packet of a pre-copy store) makes the round Retained -> Frame ->
+//! Submitted -> Retained for ever; any other chunk goes back to the free list. The record is a word a
+//! chunk, so a descriptor that comes back twice, or that never went out, is noticed and ignored. Between the free list
+//! and a frame a chunk passes without a record, which would only repeat where its one handle is.
 //!
-//! Invariant: a chunk is in the free list exactly if its state is `Free`, and a `Frame` of it exists
-//! exactly if its state is `Held`.
+//! Invariant: a chunk whose state is `Home` is once in the free list or has one `Frame`; any other is and has neither.
 
-use crate::batch::Batch;
-use crate::frame::{ChunkState, Extent, Frame, HEADROOM_LEN, Header, Place, SCRATCH_LEN};
+use crate::batch::{BATCH_LEN_MAX, Batch};
+use crate::frame::{CHUNK_LEN_MIN, Frame, HEADROOM_LEN, LINE_LEN, STAGGER_LEN_MAX};
+use crate::free_list::FreeList;
+use crate::header::{ChunkState, Extent, Header, Place};
 use crate::memory::Memory;
 use std::cell::UnsafeCell;
 use std::mem::ManuallyDrop;
@@ -82,11 +84,11 @@ pub struct Pool {
     memory: ManuallyDrop<Box<dyn Memory>>,
     base: NonNull<u8>,
     chunk_size: usize,
-    /// The state of a frame of this pool that nobody retains.
-    held: ChunkState,
+    /// The state of a chunk at home in this pool that nobody retains.
+    home: ChunkState,
     /// One a chunk. Frames point into it, so it never moves, and is leaked with the memory if need be.
     headers: ManuallyDrop<Box<[UnsafeCell<Header>]>>,
-    free: Vec<NonNull<Header>>,
+    free: FreeList,
     retained_count: usize,
 }
 
@@ -97,7 +99,7 @@ unsafe impl Send for Pool {}
 impl Pool {
     /// Carves `memory` into chunks of `chunk_size` bytes (2048 or 4096).
     pub fn new(memory: Box<dyn Memory>, chunk_size: usize) -> Result<Self, PoolError> {
-        if !matches!(chunk_size, 2048 | 4096) {
+        if !matches!(chunk_size, CHUNK_LEN_MIN | 4096) {
             return Err(PoolError::ChunkSize(chunk_size));
         }
         let chunk_count = (memory.size() / chunk_size).min(u32::MAX as usize);
@@ -109,16 +111,16 @@ impl Pool {
         let state = ChunkState::new(id, chunk_size.trailing_zeros() as u8);
         let header = |index: usize| {
             // SAFETY: `index` is below `chunk_count`, so the offset stays inside the memory.
-            let chunk = unsafe { base.add(index * chunk_size) };
-            UnsafeCell::new(Header::new(chunk, index as u32, state))
+            let origin = unsafe { base.add(index * chunk_size + stagger_of(index, chunk_size)) };
+            UnsafeCell::new(Header::new(origin, index as u32, state))
         };
         let headers: Box<[_]> = (0..chunk_count).map(header).collect();
-        let free = headers.iter().rev().filter_map(|header| NonNull::new(header.get())).collect();
+        let free = FreeList::new(headers.iter().rev().filter_map(|header| NonNull::new(header.get())));
         Ok(Self {
             base,
             memory: ManuallyDrop::new(memory),
             chunk_size,
-            held: state.at(Place::Held),
+            home: state,
             headers: ManuallyDrop::new(headers),
             free,
             retained_count: 0,
@@ -155,12 +157,13 @@ impl Pool {
         let mut seen = Occupancy { retained_count: self.retained_count, ..Occupancy::default() };
         for state in self.states().filter(|s| !s.is_retained()) {
             match state.place() {
-                Place::Free => seen.free_count += 1,
-                Place::Held => seen.held_count += 1,
+                Place::Home => seen.held_count += 1,
                 Place::Submitted => seen.submitted_count += 1,
                 Place::Idle => {}
             }
         }
+        seen.free_count = self.free.len();
+        seen.held_count -= seen.free_count;
         seen
     }
 
@@ -175,17 +178,13 @@ impl Pool {
     /// of data, whatever was there, or as many as a chunk holds.
     #[inline]
     pub fn alloc_batch(&mut self, wanted: usize, len: usize, batch: &mut Batch) {
-        const START: usize = SCRATCH_LEN + HEADROOM_LEN;
-        let extent = Extent { start: START as u16, len: len.min(self.chunk_size - START) as u16 };
-        let count = wanted.min(batch.room()).min(self.free.len());
-        let left = self.free.len() - count;
-        for header in &self.free[left..] {
-            // SAFETY: `header` is one of `headers` and free, so no frame of it exists.
-            unsafe { hold(*header, self.held, extent) };
-        }
-        // SAFETY: they are held now, and leave the free list; the batch has room for them, as was asked above.
-        unsafe { batch.extend_by(&self.free[left..]) };
-        self.free.truncate(left);
+        let len = len.min(self.chunk_size - STAGGER_LEN_MAX - HEADROOM_LEN);
+        let extent = Extent::new(HEADROOM_LEN, len);
+        let headers = self.free.pop_many(wanted.min(batch.room()));
+        // SAFETY: each is one of `headers` and has left the free list, so no frame of it exists; `extent` is in every chunk.
+        for_each(headers, |header| unsafe { (*header.as_ptr()).extent = extent });
+        // SAFETY: as above; the batch has room for them, as was asked.
+        unsafe { batch.extend_by(headers) };
     }
 
     /// Takes a frame back: to the store that retained it, or to the free list. A frame of another
@@ -201,15 +200,12 @@ impl Pool {
     /// Takes all frames of a batch back.
     #[inline]
     pub fn free_batch(&mut self, batch: &mut Batch) {
-        let is_plain = |frame: &Frame| self.state(frame.header_ptr()) == self.held && frame.tail().is_none();
-        if !batch.iter().all(is_plain) {
+        let mut are_plain = true;
+        for_each(batch.headers(), |header| are_plain &= self.state(header) == self.home);
+        if !are_plain {
             return batch.drain().for_each(|frame| self.free(frame));
         }
-        let free = self.held.at(Place::Free);
-        for frame in batch.iter() {
-            *self.state_mut(frame.header_ptr()) = free;
-        }
-        self.free.extend_from_slice(batch.headers());
+        self.free.push_many(batch.headers());
         batch.forget();
     }
 
@@ -221,25 +217,27 @@ impl Pool {
         }
         frame.cut_tail();
         self.put_at(frame.header_ptr(), Place::Submitted);
-        Some(ChunkAddr(((frame.index() as u64) << self.held.size_shift()) + frame.start() as u64))
+        Some(ChunkAddr((self.offset(frame.header_ptr()) + frame.start()) as u64))
     }
 
     /// A port brings a chunk back with `len` bytes received at `addr`. `None` if that chunk was not
-    /// with a port, or the bytes are not inside its data area.
+    /// with a port, or the bytes are not all between its origin and its end.
     #[inline]
     pub fn receive(&mut self, addr: ChunkAddr, len: usize) -> Option<Frame> {
-        let (header, start) = self.locate(addr)?;
-        let fits = start >= SCRATCH_LEN && start + len <= self.chunk_size;
+        let header = self.locate(addr)?;
+        let start = (addr.0 as usize).checked_sub(self.offset(header))?;
+        let fits = (addr.0 as usize & (self.chunk_size - 1)) + len <= self.chunk_size;
         if self.state(header).place() != Place::Submitted || !fits {
             return None;
         }
-        Some(self.hold(header, start as u16, len as u16))
+        self.put_at(header, Place::Home);
+        Some(self.hold(header, start, len))
     }
 
     /// A port has sent the chunk at `addr`, or gives it up. False if it was not with a port.
     #[inline]
     pub fn complete(&mut self, addr: ChunkAddr) -> bool {
-        let Some((header, _)) = self.locate(addr) else { return false };
+        let Some(header) = self.locate(addr) else { return false };
         let was_out = self.state(header).place() == Place::Submitted;
         if was_out {
             self.put_back(header);
@@ -253,9 +251,9 @@ impl Pool {
             return None;
         }
         frame.cut_tail();
-        let state = self.state_mut(frame.header_ptr());
+        let state = self.state(frame.header_ptr());
         let is_new = !state.is_retained();
-        *state = state.at(Place::Idle).retained(true);
+        self.set_state(frame.header_ptr(), state.at(Place::Idle).retained(true));
         self.retained_count += usize::from(is_new);
         Some(Retained { index: frame.index(), start: frame.start() as u16, len: frame.len() as u16 })
     }
@@ -268,7 +266,8 @@ impl Pool {
         if self.state(header).place() != Place::Idle {
             return None;
         }
-        Some(self.hold(header, kept.start, kept.len))
+        self.put_at(header, Place::Home);
+        Some(self.hold(header, kept.start.into(), kept.len.into()))
     }
 
     /// Ends a retention: the chunk is free now, or as soon as it comes back.
@@ -276,8 +275,7 @@ impl Pool {
         let Some(header) = self.header(kept.index).filter(|header| self.state(*header).is_retained()) else {
             return;
         };
-        let state = self.state_mut(header);
-        *state = state.retained(false);
+        self.set_state(header, self.state(header).retained(false));
         self.retained_count -= 1;
         if self.state(header).place() == Place::Idle {
             self.put_back(header);
@@ -289,22 +287,28 @@ impl Pool {
         if self.state(header).is_retained() {
             self.put_at(header, Place::Idle);
         } else {
-            self.put_at(header, Place::Free);
+            self.put_at(header, Place::Home);
             self.free.push(header);
         }
     }
 
     #[inline]
     fn put_at(&mut self, header: NonNull<Header>, place: Place) {
-        let state = self.state_mut(header);
-        *state = state.at(place);
+        self.set_state(header, self.state(header).at(place));
     }
 
+    /// The chunk in which `addr` is.
     #[inline]
-    fn locate(&self, addr: ChunkAddr) -> Option<(NonNull<Header>, usize)> {
-        let index = u32::try_from(addr.0 >> self.held.size_shift()).ok()?;
-        let start = (addr.0 as usize) & (self.chunk_size - 1);
-        Some((self.header(index)?, start))
+    fn locate(&self, addr: ChunkAddr) -> Option<NonNull<Header>> {
+        self.header(u32::try_from(addr.0 >> self.home.size_shift()).ok()?)
+    }
+
+    /// Where a chunk's origin is, in bytes from the start of the memory.
+    #[inline]
+    fn offset(&self, header: NonNull<Header>) -> usize {
+        // SAFETY: as in `state`; nobody writes this field.
+        let origin = unsafe { (*header.as_ptr()).origin };
+        origin.addr().get() - self.base.addr().get()
     }
 
     #[inline]
@@ -314,22 +318,21 @@ impl Pool {
 
     #[inline]
     fn owns(&self, frame: &Frame) -> bool {
-        let state = self.state(frame.header_ptr());
-        state.pool() == self.held.pool() && state.place() == Place::Held
+        self.state(frame.header_ptr()).pool() == self.home.pool()
     }
 
     /// The state of a chunk, of this pool or of whom a frame is.
     #[inline]
     fn state(&self, header: NonNull<Header>) -> ChunkState {
-        // SAFETY: `header` is one of `headers`, whose states only the pool touches, or that of a frame that we have: its pool
-        // does not touch it before it has the frame back, and leaks the headers if it goes before.
-        unsafe { (*header.as_ptr()).state }
+        // SAFETY: `header` is one of `headers`, or that of a frame that we have: its pool leaks the headers if it goes first.
+        unsafe { (*header.as_ptr()).state() }
     }
 
+    /// Of a chunk of this pool that is out of all other hands.
     #[inline]
-    fn state_mut(&mut self, header: NonNull<Header>) -> &mut ChunkState {
-        // SAFETY: as in `state`; `&mut self` makes the borrow exclusive.
-        unsafe { &mut (*header.as_ptr()).state }
+    fn set_state(&mut self, header: NonNull<Header>, state: ChunkState) {
+        // SAFETY: as in `state`.
+        unsafe { (*header.as_ptr()).set_state(state) };
     }
 
     fn states(&self) -> impl Iterator<Item = ChunkState> {
@@ -339,40 +342,41 @@ impl Pool {
     /// A frame of a chunk that is free.
     #[inline]
     fn take(&mut self, header: NonNull<Header>) -> Frame {
-        self.hold(header, (SCRATCH_LEN + HEADROOM_LEN) as u16, 0)
+        self.hold(header, HEADROOM_LEN, 0)
     }
 
-    /// A frame of a chunk that no frame is of.
+    /// The frame of a chunk that has left the free list, or was not at home until now.
     #[inline]
-    fn hold(&mut self, header: NonNull<Header>, start: u16, len: u16) -> Frame {
-        let state = self.state(header).at(Place::Held);
-        // SAFETY: `header` is one of `headers`. Its chunk was not `Held` until now, so no frame of it exists; the caller has
-        // checked the bounds. A pool dropped before its frames leaks both.
+    fn hold(&mut self, header: NonNull<Header>, start: usize, len: usize) -> Frame {
+        // SAFETY: `header` is one of `headers`, and no frame of it exists; the caller has checked the bounds. A pool dropped before its frames leaks both.
         unsafe {
-            hold(header, state, Extent { start, len });
+            (*header.as_ptr()).extent = Extent::new(start, len);
             Frame::of(header)
         }
     }
 }
 
-/// Makes a chunk ready to be a frame.
-///
-/// # Safety
-/// `header` must live, no frame of it may exist, and `state` must be its pool's.
+/// Does something with each. Of a full batch the compiler knows how many there are, and needs no loop.
 #[inline]
-unsafe fn hold(header: NonNull<Header>, state: ChunkState, extent: Extent) {
-    // SAFETY: the header lives and is nobody's, as the caller promised.
-    unsafe {
-        (*header.as_ptr()).state = state;
-        (*header.as_ptr()).extent = extent;
+fn for_each(headers: &[NonNull<Header>], mut f: impl FnMut(NonNull<Header>)) {
+    match <&[NonNull<Header>; BATCH_LEN_MAX]>::try_from(headers) {
+        Ok(full) => full.iter().for_each(|header| f(*header)),
+        Err(_) => headers.iter().for_each(|header| f(*header)),
     }
+}
+
+/// How far a chunk's origin is behind its start: what lies a multiple of 4 KiB further is in the same set of a first
+/// cache of 64 sets, so the next such chunk gets another line.
+const fn stagger_of(index: usize, chunk_size: usize) -> usize {
+    const LINE_COUNT: usize = STAGGER_LEN_MAX / LINE_LEN + 1;
+    index * chunk_size / 4096 % LINE_COUNT * LINE_LEN
 }
 
 impl Drop for Pool {
     /// Frees the memory, unless a frame or a port may still reach it: then it is leaked.
     fn drop(&mut self) {
-        let at_home = |s: ChunkState| matches!(s.place(), Place::Free | Place::Idle);
-        if self.states().all(at_home) {
+        let idle_count = self.states().filter(|state| state.place() == Place::Idle).count();
+        if self.free.len() + idle_count == self.headers.len() {
             // SAFETY: neither is used again, and no frame or port can reach them any more.
             unsafe {
                 ManuallyDrop::drop(&mut self.memory);

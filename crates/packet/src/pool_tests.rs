@@ -1,5 +1,6 @@
 //! The chunk record under random orders of hand-over, and each refusal.
 use super::*;
+use crate::frame::FRESH_LEN_MAX;
 use crate::memory::HeapMemory;
 use proptest::prelude::*;
 
@@ -49,14 +50,34 @@ fn a_descriptor_outside_the_pool_is_ignored() {
 }
 
 #[test]
-fn a_received_length_beyond_the_chunk_is_ignored() {
-    let mut pool = pool(1);
+fn what_is_received_outside_the_chunk_is_ignored() {
+    let mut pool = pool(5);
+    let frames: Vec<Frame> = std::iter::from_fn(|| pool.alloc()).collect();
+    for frame in frames {
+        let chunk = u64::from(frame.index()) * 2048;
+        let origin = pool.submit(frame).unwrap().0 - 256;
+        assert!(pool.receive(ChunkAddr(chunk + 384), 1665).is_none());
+        if origin > chunk {
+            assert!(pool.receive(ChunkAddr(origin - 1), 64).is_none());
+        }
+        let frame = pool.receive(ChunkAddr(chunk + 384), 1664).unwrap();
+        assert_eq!((frame.len(), frame.tailroom()), (1664, 0));
+        assert!(frame.headroom() >= HEADROOM_LEN);
+        pool.free(frame);
+    }
+}
+
+#[test]
+fn a_frame_that_is_out_is_counted_as_held() {
+    let mut pool = pool(3);
     let frame = pool.alloc().unwrap();
-    let addr = pool.submit(frame).unwrap();
-    assert!(pool.receive(addr, 2048).is_none());
-    assert!(pool.receive(ChunkAddr(addr.0 - 300), 64).is_none(), "inside the scratch area");
-    let frame = pool.receive(addr, 2048 - 384).unwrap();
+    let retained = pool.alloc().unwrap();
+    let kept = pool.retain(retained).unwrap();
+    let seen = pool.occupancy();
+    assert_eq!((seen.free_count, seen.held_count, seen.retained_count), (1, 1, 1));
     pool.free(frame);
+    pool.release(kept);
+    assert_eq!(pool.occupancy(), Occupancy { free_count: 3, ..Occupancy::default() });
 }
 
 #[test]
@@ -129,18 +150,14 @@ proptest! {
 }
 
 #[test]
-fn data_is_replaced_only_inside_the_chunk() {
-    let mut pool = Pool::new(Box::new(HeapMemory::new(4 * 2048)), 2048).unwrap();
-    let mut frame = pool.alloc().unwrap();
-    assert!(frame.extend(b"before"));
-    for (start, len) in
-        [(SCRATCH_LEN - 1, 10), (2000, 49), (2049, 0), (usize::MAX, 1), (SCRATCH_LEN, usize::MAX)]
-    {
-        assert!(frame.replace(start, len).is_none());
-        assert_eq!(frame.data(), b"before");
+fn a_renewed_frame_is_as_long_as_a_fresh_one_at_most() {
+    let mut pool = pool(2);
+    for _ in 0..2 {
+        let mut frame = pool.alloc().unwrap();
+        assert!(frame.extend(b"before") && frame.pull_front(3));
+        assert_eq!(frame.renew(60).len(), 60);
+        frame.renew(usize::MAX).fill(7);
+        assert_eq!((frame.start(), frame.data()), (HEADROOM_LEN, &[7; FRESH_LEN_MAX][..]));
+        assert_eq!(frame.tailroom(), 0);
     }
-    frame.replace(SCRATCH_LEN, 1920).unwrap().fill(7);
-    assert_eq!((frame.start(), frame.data()), (SCRATCH_LEN, &[7; 1920][..]));
-    assert_eq!(frame.replace(2048, 0).map(|data| data.len()), Some(0));
-    pool.free(frame);
 }

@@ -4,7 +4,7 @@ use crate::agenda::Agenda;
 use crate::gate::{Link, Queue, show};
 use crate::module::PortIndex;
 use tidegate_base::{DropCounters, DropReason, Instant};
-use tidegate_packet::{Batch, Frame, Pool};
+use tidegate_packet::{BATCH_LEN_MAX, Batch, Frame, Pool};
 use tidegate_port::Port;
 
 /// What modules work with, whichever is called.
@@ -14,13 +14,15 @@ pub(crate) struct Core {
     pub(crate) ports: Vec<Box<dyn Port>>,
     /// What waits at the input gates.
     pub(crate) queues: Vec<Queue>,
-    /// The steps at whose gates something waits.
+    /// Those of them at which something waits.
     pub(crate) agenda: Agenda,
     /// For each queue, how many more frames it may get this round.
     pub(crate) rooms: Vec<usize>,
     /// For each queue, how much payload a frame with a tail may have there.
     pub(crate) bulk_lens: Vec<usize>,
     pub(crate) batch_len: usize,
+    /// An empty batch, for what is sent in groups; none while that is under way.
+    pub(crate) spare: Option<Batch>,
 }
 
 /// A worker, as the module that is being called may use it.
@@ -76,6 +78,19 @@ impl Context<'_> {
     /// Sends `frame` out of `gate`. An output gate that leads nowhere drops it, counted.
     #[inline]
     pub fn emit(&mut self, gate: usize, frame: Frame) {
+        if let Some(link) = self.links.get_mut(gate)
+            && let Some(queue) = self.core.queues.get_mut(link.direct)
+        {
+            link.traffic.count(1);
+            queue.push(frame);
+            self.core.agenda.add_first(link.direct);
+        } else {
+            self.emit_one_indirectly(gate, frame);
+        }
+    }
+
+    #[cold]
+    fn emit_one_indirectly(&mut self, gate: usize, frame: Frame) {
         let Some(Link { to: Some(queue), traffic, hooks, .. }) = self.links.get_mut(gate) else {
             return self.drop(frame, DropReason::Policy);
         };
@@ -84,29 +99,31 @@ impl Context<'_> {
             show(hooks, self.core.now, std::slice::from_ref(&frame));
         }
         self.core.rooms[*queue] = self.core.rooms[*queue].saturating_sub(1);
-        let queue = &mut self.core.queues[*queue];
-        queue.push(frame);
-        self.core.agenda.add(queue.step);
+        self.core.queues[*queue].push(frame);
+        self.core.agenda.add(*queue);
     }
 
     /// Sends a whole batch out of `gate`; `batch` is empty then.
     #[inline]
     pub fn emit_batch(&mut self, gate: usize, batch: &mut Batch) {
-        if batch.is_empty() {
-            return;
-        }
-        if let Some(Link { to: Some(queue), is_plain: true, traffic, .. }) = self.links.get_mut(gate) {
-            traffic.count(batch.len());
-            let queue = &mut self.core.queues[*queue];
-            queue.push_batch(batch);
-            self.core.agenda.add(queue.step);
+        let len = batch.len();
+        if let Some(link) = self.links.get_mut(gate)
+            && let Some(queue) = self.core.queues.get_mut(link.direct)
+            && len > 0
+            && queue.take_over(batch)
+        {
+            link.traffic.count(len);
+            self.core.agenda.add_first(link.direct);
         } else {
-            self.emit_watched(gate, batch);
+            self.emit_indirectly(gate, batch);
         }
     }
 
-    #[inline(never)]
-    fn emit_watched(&mut self, gate: usize, batch: &mut Batch) {
+    #[cold]
+    fn emit_indirectly(&mut self, gate: usize, batch: &mut Batch) {
+        if batch.is_empty() {
+            return;
+        }
         let Some(Link { to: Some(queue), traffic, hooks, .. }) = self.links.get_mut(gate) else {
             return self.drop_batch(batch, DropReason::Policy);
         };
@@ -115,9 +132,23 @@ impl Context<'_> {
             show(hooks, self.core.now, batch.as_slice());
         }
         self.core.rooms[*queue] = self.core.rooms[*queue].saturating_sub(batch.len());
-        let queue = &mut self.core.queues[*queue];
-        queue.push_batch(batch);
-        self.core.agenda.add(queue.step);
+        self.core.queues[*queue].join(batch);
+        self.core.agenda.add(*queue);
+    }
+
+    /// Sends each frame out of its own gate, those of one gate together, in order; `batch` is empty then.
+    #[inline]
+    pub fn emit_each(&mut self, batch: &mut Batch, gates: &[u16; BATCH_LEN_MAX]) {
+        let mut group = self.core.spare.take().unwrap_or_default();
+        let mut groups = batch.groups(gates);
+        loop {
+            // It may be one that somebody wanted shorter.
+            group.set_len_max(BATCH_LEN_MAX);
+            let Some(gate) = groups.next_into(&mut group) else { break };
+            self.emit_batch(usize::from(gate), &mut group);
+        }
+        drop(groups);
+        self.core.spare = Some(group);
     }
 
     /// Gives `frame` back to the pool and counts why.

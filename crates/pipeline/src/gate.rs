@@ -1,6 +1,7 @@
 //! Where frames pass from one module to the next: what leaves through an output gate waits at the input gate it
 //! leads to, and small batches that meet there become one.
 
+use crate::agenda::FIRST_COUNT;
 use crate::hook::GateHook;
 use tidegate_base::Instant;
 use tidegate_packet::{Batch, Frame};
@@ -37,24 +38,35 @@ impl std::ops::Add for GateTraffic {
 pub(crate) type Hooks = Vec<Box<dyn GateHook>>;
 
 /// An output gate.
-#[derive(Default)]
 pub(crate) struct Link {
     /// The queue it leads to.
     pub(crate) to: Option<usize>,
-    /// It leads to a queue, nobody looks at what passes, and nobody asks how much more may.
-    pub(crate) is_plain: bool,
+    /// The same, if it is one of the first, nobody looks at what passes and nobody asks how much more may; otherwise no
+    /// queue.
+    pub(crate) direct: usize,
     pub(crate) traffic: GateTraffic,
     pub(crate) hooks: Hooks,
 }
 
+/// The number of no queue.
+const NO_QUEUE: usize = usize::MAX;
+
 impl Link {
+    /// A gate that leads nowhere.
+    pub(crate) fn open() -> Self {
+        Self { to: None, direct: NO_QUEUE, traffic: GateTraffic::default(), hooks: Hooks::new() }
+    }
+
     /// To be called when its end or its hooks have changed.
     pub(crate) fn note(&mut self, asks_room: bool) {
-        self.is_plain = self.to.is_some() && self.hooks.is_empty() && !asks_room;
+        let is_plain = self.hooks.is_empty() && !asks_room;
+        let direct = self.to.filter(|queue| is_plain && *queue < FIRST_COUNT);
+        self.direct = direct.unwrap_or(NO_QUEUE);
     }
 }
 
-/// An input gate.
+/// An input gate, in cache lines of its own.
+#[repr(align(64))]
 pub(crate) struct Queue {
     /// Whose it is, and which of its gates.
     pub(crate) step: usize,
@@ -87,35 +99,36 @@ impl Queue {
         }
     }
 
-    /// Takes all of `batch`, in order.
+    /// Takes all of `batch`, if nothing waits. False, with nothing changed, if something does.
     #[inline]
-    pub(crate) fn push_batch(&mut self, batch: &mut Batch) {
-        if self.batch.is_empty() {
+    pub(crate) fn take_over(&mut self, batch: &mut Batch) -> bool {
+        let is_free = self.batch.is_empty();
+        if is_free {
             std::mem::swap(&mut self.batch, batch);
-        } else {
-            self.join(batch);
         }
+        is_free
     }
 
-    #[inline(never)]
-    fn join(&mut self, batch: &mut Batch) {
+    /// Takes all of `batch`, behind what waits.
+    pub(crate) fn join(&mut self, batch: &mut Batch) {
+        if self.take_over(batch) {
+            return;
+        }
         if self.more.is_empty() {
             self.batch.append(batch);
         }
         self.more.extend(batch.drain());
     }
 
-    /// Gives the frames that wait, at most a batch of them, into `batch`, which is empty. False if none waits.
+    /// Gives the frames that wait, at most a batch of them, into `batch`, which is empty. Whether more wait.
     #[inline]
     pub(crate) fn take(&mut self, batch: &mut Batch) -> bool {
-        if self.batch.is_empty() {
-            return false;
-        }
         std::mem::swap(&mut self.batch, batch);
-        if !self.more.is_empty() {
+        let has_more = !self.more.is_empty();
+        if has_more {
             self.refill();
         }
-        true
+        has_more
     }
 
     #[cold]
@@ -128,8 +141,8 @@ impl Queue {
     }
 }
 
-/// Shows `frames` to all of `hooks`.
-#[inline]
+/// Shows `frames` to all of `hooks`, which few gates have.
+#[cold]
 pub(crate) fn show(hooks: &mut Hooks, now: Instant, frames: &[Frame]) {
     for hook in hooks {
         hook.on_frames(now, frames);

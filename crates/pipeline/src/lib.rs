@@ -21,6 +21,7 @@
 mod agenda;
 pub mod class;
 mod context;
+mod control;
 mod environment;
 mod gate;
 mod graph;
@@ -35,13 +36,14 @@ mod turns;
 mod worker;
 
 pub use context::Context;
+pub use control::{Command, Commands, Control, control};
 pub use environment::{KernelEnvironment, Waker};
 pub use gate::GateTraffic;
 pub use graph::{Graph, GraphError, ModuleId};
 pub use hook::{GateHook, GateSide};
 pub use module::{GATE_COUNT_MAX, GateCounts, Module, PortIndex, Work};
 pub use snapshot::{InputSnapshot, ModuleCounters, ModuleSnapshot, OutputSnapshot, Snapshot};
-pub use worker::{Command, Control, Environment, Idle, NamedModule, Worker, WorkerConfig, control};
+pub use worker::{Environment, Idle, NamedModule, Worker, WorkerConfig};
 
 #[cfg(test)]
 mod change_tests;

@@ -108,7 +108,7 @@ impl Program {
     /// Leads the output gates of `step` where `outputs` says, in the graph's numbers.
     fn connect(&mut self, step: usize, outputs: &[Option<(usize, usize)>], place: &[usize]) {
         let mut links = std::mem::take(&mut self.steps[step].links);
-        links.resize_with(outputs.len().max(links.len()), Link::default);
+        links.resize_with(outputs.len().max(links.len()), Link::open);
         for (gate, link) in links.iter_mut().enumerate() {
             let to = outputs.get(gate).copied().flatten();
             link.to = to.and_then(|(node, input)| self.queue_of(place[node], input));

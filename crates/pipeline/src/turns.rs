@@ -14,9 +14,10 @@ use tidegate_base::Instant;
 /// Ticks a second: the clock of [`Instant`] is in nanoseconds.
 const TICKS_PER_S: u64 = 1_000_000_000;
 
-/// One task by number, as long as its module is there.
+/// One task, as long as its module is there.
 #[derive(Clone, Copy, Debug)]
 struct Seat {
+    leaf: LeafId,
     task: Task,
     /// What it used since the tree was told.
     used: Usage,
@@ -33,11 +34,11 @@ struct Run {
 /// All of a worker's tasks.
 pub(crate) struct Turns {
     tree: ClassTree,
-    /// By leaf.
-    seats: Vec<Option<Seat>>,
-    leaves: HashMap<(String, usize), LeafId>,
     /// Upstream before downstream.
-    order: Vec<LeafId>,
+    seats: Vec<Seat>,
+    /// By leaf, where its seat is.
+    places: Vec<Option<usize>>,
+    leaves: HashMap<(String, usize), LeafId>,
     is_ruled: bool,
     run: Option<Run>,
 }
@@ -48,8 +49,8 @@ impl Turns {
         Self {
             tree: ClassTree::new(worker, TICKS_PER_S),
             seats: Vec::new(),
+            places: Vec::new(),
             leaves: HashMap::new(),
-            order: Vec::new(),
             is_ruled: false,
             run: None,
         }
@@ -60,18 +61,19 @@ impl Turns {
     pub(crate) fn set(&mut self, tasks: &[(&str, Task)]) {
         self.settle(None);
         let mut gone = std::mem::take(&mut self.leaves);
-        self.order.clear();
+        let old = std::mem::take(&mut self.seats);
         for &(module, task) in tasks {
             let key = (module.to_owned(), task.number);
             let leaf = gone.remove(&key).or_else(|| self.add_leaf(module, task));
             let Some(leaf) = leaf else { continue };
-            let used = self.seats[leaf.0 as usize].map_or(Usage::ZERO, |seat| seat.used);
-            self.seats[leaf.0 as usize] = Some(Seat { task, used });
+            let place = &mut self.places[leaf.0 as usize];
+            let used = place.and_then(|at| old.get(at)).map_or(Usage::ZERO, |seat| seat.used);
+            *place = Some(self.seats.len());
+            self.seats.push(Seat { leaf, task, used });
             self.leaves.insert(key, leaf);
-            self.order.push(leaf);
         }
         for leaf in gone.into_values() {
-            self.seats[leaf.0 as usize] = None;
+            self.places[leaf.0 as usize] = None;
             if let Some(class) = self.tree.find_leaf(leaf) {
                 // A leaf has no children, so nothing keeps it.
                 let _ = self.tree.remove(class);
@@ -81,12 +83,12 @@ impl Turns {
     }
 
     fn add_leaf(&mut self, module: &str, task: Task) -> Option<LeafId> {
-        let free = self.seats.iter().position(Option::is_none).unwrap_or(self.seats.len());
+        let free = self.places.iter().position(Option::is_none).unwrap_or(self.places.len());
         let leaf = LeafId(free as u32);
         let name = format!("!leaf_{module}:{}", task.number);
         self.tree.add(&name, None, Policy::Leaf(leaf), Position::LAST).ok()?;
-        if free == self.seats.len() {
-            self.seats.push(None);
+        if free == self.places.len() {
+            self.places.push(None);
         }
         Some(leaf)
     }
@@ -97,23 +99,16 @@ impl Turns {
         !self.is_ruled
     }
 
-    /// How many tasks there are.
+    /// Without rules: the task whose turn is the `at`th, if there are so many.
     #[inline]
-    pub(crate) const fn task_count(&self) -> usize {
-        self.order.len()
-    }
-
-    /// Without rules: the task whose turn is the `at`th.
-    #[inline]
-    pub(crate) fn task(&self, at: usize) -> Option<(LeafId, Task)> {
-        let leaf = *self.order.get(at)?;
-        Some((leaf, self.seats.get(leaf.0 as usize)?.as_ref()?.task))
+    pub(crate) fn task(&self, at: usize) -> Option<Task> {
+        self.seats.get(at).map(|seat| seat.task)
     }
 
     /// Without rules: that task did `work`.
     #[inline]
-    pub(crate) fn note(&mut self, leaf: LeafId, work: Work) {
-        if let Some(Some(seat)) = self.seats.get_mut(leaf.0 as usize) {
+    pub(crate) fn note(&mut self, at: usize, work: Work) {
+        if let Some(seat) = self.seats.get_mut(at) {
             seat.used += &usage(work, 0);
         }
     }
@@ -122,7 +117,8 @@ impl Turns {
     pub(crate) fn next(&mut self, now: Instant) -> Option<(LeafId, Task)> {
         self.settle(Some(now));
         let leaf = self.tree.next(Ticks(now.as_nanos()))?;
-        Some((leaf, self.seats.get(leaf.0 as usize)?.as_ref()?.task))
+        let seat = (*self.places.get(leaf.0 as usize)?)?;
+        Some((leaf, self.seats.get(seat)?.task))
     }
 
     /// With rules: the task that was chosen at `began` did `work`. It counts as having run until the next choice.
@@ -151,13 +147,9 @@ impl Turns {
     /// Changes the tree, which knows by then all that was used.
     pub(crate) fn edit<R>(&mut self, change: impl FnOnce(&mut ClassTree) -> R) -> R {
         self.settle(None);
-        for (leaf, seat) in self.seats.iter_mut().enumerate() {
-            if let Some(seat) = seat
-                && seat.used != Usage::ZERO
-            {
-                let used = std::mem::take(&mut seat.used);
-                self.tree.account(LeafId(leaf as u32), used, Ticks(0), true);
-            }
+        for seat in self.seats.iter_mut().filter(|seat| seat.used != Usage::ZERO) {
+            let used = std::mem::take(&mut seat.used);
+            self.tree.account(seat.leaf, used, Ticks(0), true);
         }
         let result = change(&mut self.tree);
         self.note_rules();

@@ -12,7 +12,8 @@
 use crate::agenda::Agenda;
 use crate::class::{ClassTree, LeafId};
 use crate::context::{Context, Core};
-use crate::gate::{Hooks, Queue, show};
+use crate::control::Commands;
+use crate::gate::{Hooks, show};
 use crate::graph::{Graph, GraphError};
 use crate::hook::{GateHook, GateSide};
 use crate::module::{Module, PortIndex, Work};
@@ -21,7 +22,6 @@ use crate::patience::Patience;
 use crate::snapshot::{Snapshot, snapshot_of};
 use crate::step::{Program, Step, Task};
 use crate::turns::Turns;
-use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::any::Any;
 use std::os::fd::BorrowedFd;
 use tidegate_base::{DropReason, Duration, Instant};
@@ -78,48 +78,8 @@ impl Default for WorkerConfig {
     }
 }
 
-/// Something to be done to a worker between two rounds.
-pub type Command = Box<dyn FnOnce(&mut Worker) + Send>;
-
 /// A module and the name that it had in its graph.
 pub type NamedModule = (String, Box<dyn Module>);
-
-/// The control thread's end of a worker.
-#[derive(Clone)]
-pub struct Control {
-    commands: Sender<Command>,
-    wake: std::sync::Arc<dyn Fn() + Send + Sync>,
-}
-
-impl Control {
-    /// Has `command` run between two rounds. False if the worker has ended.
-    pub fn send(&self, command: impl FnOnce(&mut Worker) + Send + 'static) -> bool {
-        let sent = self.commands.send(Box::new(command)).is_ok();
-        (self.wake)();
-        sent
-    }
-
-    /// Asks something of the worker and waits for the answer, at most `patience`.
-    pub fn ask<R: Send + 'static>(
-        &self,
-        patience: std::time::Duration,
-        question: impl FnOnce(&mut Worker) -> R + Send + 'static,
-    ) -> Option<R> {
-        let (tx, rx) = crossbeam_channel::bounded(1);
-        self.send(move |worker| {
-            // The asker may have lost patience; then nobody wants the answer.
-            let _ = tx.send(question(worker));
-        });
-        rx.recv_timeout(patience).ok()
-    }
-}
-
-/// A pair of ends: the control thread's, and the one for [`Worker::new`]. `wake` must end the
-/// worker's [`Environment::sleep`].
-pub fn control(wake: impl Fn() + Send + Sync + 'static) -> (Control, Receiver<Command>) {
-    let (tx, rx) = unbounded();
-    (Control { commands: tx, wake: std::sync::Arc::new(wake) }, rx)
-}
 
 /// One core's modules, ports and frames.
 pub struct Worker {
@@ -131,7 +91,7 @@ pub struct Worker {
     core: Core,
     /// What is being processed: the only batch that is not in a queue.
     batch: Batch,
-    commands: Receiver<Command>,
+    commands: Commands,
     stopping: bool,
     /// Only commands are done.
     is_paused: bool,
@@ -146,7 +106,7 @@ impl Worker {
         pool: Pool,
         ports: Vec<Box<dyn Port>>,
         graph: Graph,
-        commands: Receiver<Command>,
+        commands: Commands,
     ) -> Self {
         let core = Core {
             now: Instant::ZERO,
@@ -157,6 +117,7 @@ impl Worker {
             rooms: Vec::new(),
             bulk_lens: Vec::new(),
             batch_len: config.batch_len,
+            spare: None,
         };
         let mut worker = Self {
             config,
@@ -191,7 +152,7 @@ impl Worker {
         }
         let program = compiled?;
         let queue_count = program.queues.len();
-        self.core.agenda = Agenda::new(program.steps.len());
+        self.core.agenda = Agenda::new(queue_count);
         self.core.rooms = vec![usize::MAX; queue_count];
         self.core.bulk_lens = vec![0; queue_count];
         (self.steps, self.core.queues) = (program.steps, program.queues);
@@ -248,7 +209,7 @@ impl Worker {
     /// and commands done.
     pub fn round(&mut self, now: Instant) -> usize {
         self.round_count += 1;
-        let mut work = self.run_commands();
+        let mut work = if self.commands.were_sent() { self.run_commands() } else { 0 };
         self.core.now = now;
         if self.is_paused {
             return work;
@@ -267,11 +228,12 @@ impl Worker {
     #[inline]
     fn run_all(&mut self) -> usize {
         let mut packet_count = 0;
-        for at in 0..self.turns.task_count() {
-            let Some((leaf, task)) = self.turns.task(at) else { continue };
+        let mut at = 0;
+        while let Some(task) = self.turns.task(at) {
             let work = self.run_task_timed(task);
-            self.turns.note(leaf, work);
+            self.turns.note(at, work);
             packet_count += work.packet_count;
+            at += 1;
         }
         packet_count
     }
@@ -304,30 +266,32 @@ impl Worker {
     /// Brings every frame that waits at an input gate as far as it goes.
     #[inline]
     fn drain(&mut self, stopwatch: &impl Stopwatch) {
-        while let Some(step) = self.core.agenda.take_first() {
-            for queue in self.steps[step].queues.clone() {
-                while self.core.queues[queue].take(&mut self.batch) {
-                    self.process(queue, step, stopwatch);
-                }
-            }
+        let mut guess = 0;
+        while let Some(queue) = self.core.agenda.take(guess) {
+            guess = if self.process(queue, stopwatch) { queue } else { queue + 1 };
         }
     }
 
-    /// Has a step take what is in `batch`, from one of its input gates.
+    /// Has a step take a batch of what waits at one of its input gates. Whether more waits there.
     #[inline]
-    fn process(&mut self, queue: usize, step: usize, stopwatch: &impl Stopwatch) {
-        let Queue { traffic, hooks, gate, .. } = &mut self.core.queues[queue];
-        traffic.count(self.batch.len());
-        if !hooks.is_empty() {
-            show(hooks, self.core.now, self.batch.as_slice());
+    fn process(&mut self, at: usize, stopwatch: &impl Stopwatch) -> bool {
+        let queue = &mut self.core.queues[at];
+        let has_more = queue.take(&mut self.batch);
+        if has_more {
+            self.core.agenda.add(at);
         }
-        let gate = *gate;
+        queue.traffic.count(self.batch.len());
+        if !queue.hooks.is_empty() {
+            show(&mut queue.hooks, self.core.now, self.batch.as_slice());
+        }
+        let (step, gate) = (queue.step, queue.gate);
         self.call(step, stopwatch, |module, ctx, batch| {
             module.process(ctx, gate, batch);
             if !batch.is_empty() {
                 ctx.drop_batch(batch, DropReason::Policy);
             }
         });
+        has_more
     }
 
     /// The module of that name, if it is a `M`.
@@ -416,11 +380,10 @@ impl Worker {
         }
     }
 
+    #[cold]
     fn run_commands(&mut self) -> usize {
         let mut count = 0;
-        while !self.commands.is_empty()
-            && let Ok(command) = self.commands.try_recv()
-        {
+        while let Some(command) = self.commands.next() {
             command(self);
             count += 1;
         }

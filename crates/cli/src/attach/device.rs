@@ -17,8 +17,8 @@ use tidegate_sys::netlink::{LinkInfo, Netlink};
 use tidegate_sys::socket::{Placeholder, ReserveError};
 use tidegate_wire::MacAddr;
 
-/// The largest packet that fits a frame of 4 KiB with its scratch area, headroom and link header: what
-/// peers are told, so that they send no longer ones on links that would carry them.
+/// The largest packet that fits a frame of 4 KiB with its headroom and link header: what peers are told, so that they
+/// send no longer ones on links that would carry them.
 const MTU_MAX: usize = 3600;
 
 /// A NIC and what it is to be listened on.

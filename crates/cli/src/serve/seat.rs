@@ -18,7 +18,7 @@ use tidegate_sys::cpu;
 use tidegate_sys::mem::{Mapping, PageKind};
 use tidegate_sys::xsk::{DriverMode, Umem};
 
-/// Frames up to this MTU fit a chunk of 2 KiB, with room for scratch, headroom and a VLAN tag.
+/// Frames up to this MTU fit a chunk of 2 KiB, with room for headroom and a VLAN tag.
 const SMALL_MTU_MAX: usize = 1600;
 /// The least memory of a pool: its rings filled, and as much again on the way.
 const POOL_SIZE_MIN: usize = 16 << 20;

@@ -116,7 +116,7 @@ impl Module for LinkAggregation {
             *gate = self.link_of(frame.data());
         }
         self.sent_count += batch.len() as u64;
-        emit_each(ctx, batch, &gates, DropReason::Policy);
+        emit_each(ctx, batch, &gates);
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

@@ -14,7 +14,7 @@
 use crate::flow_hash::{Layer, flow_hash};
 use crate::parameter::{ParameterError, gates, in_range};
 use crate::steer::{Gates, NO_GATE, emit_each};
-use tidegate_base::{DropReason, Duration, FlowHasher, Instant};
+use tidegate_base::{Duration, FlowHasher, Instant};
 use tidegate_packet::{BATCH_LEN_MAX, Batch};
 use tidegate_pipeline::{Context, GateCounts, Module};
 use tidegate_table::{FlowId, Flows, InsertError};
@@ -200,7 +200,7 @@ impl Module for LoadBalancer {
             self.loads[place].now += self.points.packet + self.points.byte * frame.len() as u64;
             gates[n] = self.gates[place];
         }
-        emit_each(ctx, batch, &gates, DropReason::Policy);
+        emit_each(ctx, batch, &gates);
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

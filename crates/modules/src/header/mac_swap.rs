@@ -34,15 +34,11 @@ impl Module for MacSwap {
     }
 }
 
-/// Swaps two addresses as one word of eight bytes and one of four.
+/// Swaps two addresses as two words that share four bytes: turned by six, twelve bytes are themselves swapped.
 #[inline]
 fn swap(addresses: &mut [u8; 12]) {
-    const ADDRESS: u64 = 0xffff_ffff_ffff;
-    let [a, b, c, d, e, f, g, h, i, j, k, l] = *addresses;
-    let head = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
-    let tail = u32::from_le_bytes([i, j, k, l]);
-    let second = head >> 48 | u64::from(tail) << 16;
-    let first = head & ADDRESS;
-    addresses[..8].copy_from_slice(&(second | first << 48).to_le_bytes());
-    addresses[8..].copy_from_slice(&((first >> 16) as u32).to_le_bytes());
+    let (Some(head), Some(tail)) = (addresses.first_chunk(), addresses.last_chunk()) else { return };
+    let (head, tail) = (u64::from_le_bytes(*head), u64::from_le_bytes(*tail));
+    addresses[..8].copy_from_slice(&(tail >> 16 | head << 48).to_le_bytes());
+    addresses[4..].copy_from_slice(&(tail >> 48 | head << 16).to_le_bytes());
 }

@@ -94,9 +94,7 @@ impl Module for RandomUpdate {
     fn process(&mut self, ctx: &mut Context<'_>, _: usize, batch: &mut Batch) {
         let Self { fields, rng } = self;
         for field in fields {
-            for frame in batch.iter_mut() {
-                field.window.write(frame.data_mut(), field.draw(rng));
-            }
+            field.window.write_each(batch, || field.draw(rng));
         }
         ctx.emit_batch(0, batch);
     }

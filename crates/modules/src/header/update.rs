@@ -67,9 +67,7 @@ impl Module for Update {
     #[inline]
     fn process(&mut self, ctx: &mut Context<'_>, _: usize, batch: &mut Batch) {
         for (window, value) in &self.fields {
-            for frame in batch.iter_mut() {
-                window.write(frame.data_mut(), *value);
-            }
+            window.write_each(batch, || *value);
         }
         ctx.emit_batch(0, batch);
     }

@@ -17,7 +17,6 @@ use super::{LookupError, outer_gate, table_gate};
 use crate::field::Field;
 use crate::steer::emit_each;
 use std::collections::BTreeMap;
-use tidegate_base::DropReason;
 use tidegate_packet::Batch;
 use tidegate_pipeline::metadata::{Attribute, Place};
 use tidegate_pipeline::{Context, GateCounts, Module};
@@ -158,7 +157,7 @@ impl Module for ExactMatch {
             gates[short.trailing_zeros() as usize] = self.table.default_gate();
             short &= short - 1;
         }
-        emit_each(ctx, batch, &gates, DropReason::Policy);
+        emit_each(ctx, batch, &gates);
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

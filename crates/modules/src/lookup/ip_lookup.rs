@@ -13,7 +13,7 @@
 //! 64 MiB, and 1 KiB for each second-level table in use.
 
 use super::LookupError;
-use crate::layers;
+use crate::layers::{self, is_plain_ipv4};
 use crate::parameter::{gate, in_range};
 use crate::steer::emit_each;
 use std::net::Ipv4Addr;
@@ -24,10 +24,6 @@ use tidegate_table::{BATCH_LEN_MAX, Gate, Lpm, NO_GATE, Prefix};
 
 const RULE_COUNT_MAX: u64 = 1 << 24;
 const GROUP_COUNT_MAX: u64 = 1 << 20;
-/// Where an IPv4 header without a tag before it has the destination address.
-const DESTINATION: usize = 30;
-/// EtherType and version of an IPv4 packet whose header has no options, in an untagged frame.
-const PLAIN: [u8; 3] = [0x08, 0x00, 0x45];
 
 /// How it is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,8 +100,8 @@ fn prefix(network: Ipv4Addr, len: u64) -> Result<Prefix<u32>, LookupError> {
 /// A packet's destination, or why it has none.
 #[inline]
 fn destination(data: &[u8]) -> Result<u32, DropReason> {
-    match data.first_chunk::<{ DESTINATION + 4 }>() {
-        Some(headers) if headers[12..15] == PLAIN => {
+    match data.first_chunk() {
+        Some(headers) if is_plain_ipv4(headers) => {
             let [.., a, b, c, d] = *headers;
             Ok(u32::from_be_bytes([a, b, c, d]))
         }
@@ -145,7 +141,7 @@ impl Module for IpLookup {
         self.table.lookup_batch(&addresses[..batch.len()], &mut gates);
         is_all_good &= !gates[..batch.len()].contains(&NO_GATE);
         if is_all_good {
-            emit_each(ctx, batch, &gates, DropReason::Policy);
+            emit_each(ctx, batch, &gates);
         } else {
             self.emit_singly(ctx, batch, &gates);
         }

@@ -132,7 +132,7 @@ impl Module for L2Forward {
         for gate in &mut gates {
             *gate = if *gate == NO_GATE { self.default } else { *gate };
         }
-        emit_each(ctx, batch, &gates, DropReason::Policy);
+        emit_each(ctx, batch, &gates);
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

@@ -16,7 +16,6 @@ use super::key::KeyFields;
 use super::{LookupError, outer_gate, table_gate};
 use crate::field::Field;
 use crate::steer::emit_each;
-use tidegate_base::DropReason;
 use tidegate_packet::Batch;
 use tidegate_pipeline::metadata::{Attribute, Place};
 use tidegate_pipeline::{Context, GateCounts, Module};
@@ -141,7 +140,7 @@ impl Module for WildcardMatch {
             gates[short.trailing_zeros() as usize] = self.table.default_gate();
             short &= short - 1;
         }
-        emit_each(ctx, batch, &gates, DropReason::Policy);
+        emit_each(ctx, batch, &gates);
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

@@ -12,7 +12,7 @@
 use crate::parameter::{FRAME_LEN_MAX, ParameterError, in_range};
 use crate::window::Window;
 use tidegate_packet::{Batch, Frame};
-use tidegate_pipeline::metadata::{ATTRIBUTE_LEN_MAX, Attribute, Place, Span};
+use tidegate_pipeline::metadata::{ATTRIBUTE_LEN_MAX, Attribute, Place, Slot, Span};
 use tidegate_pipeline::{Context, GateCounts, Module};
 
 /// Where an attribute's value comes from.
@@ -65,7 +65,7 @@ enum Source {
 struct Setter {
     size: u8,
     source: Source,
-    span: Span,
+    place: Place,
 }
 
 /// The module.
@@ -103,11 +103,7 @@ impl Module for SetMetadata {
 
     #[inline]
     fn process(&mut self, ctx: &mut Context<'_>, _: usize, batch: &mut Batch) {
-        for setter in &self.setters {
-            for frame in batch.iter_mut() {
-                setter.set(frame);
-            }
-        }
+        self.setters.iter().for_each(|setter| setter.set_all(batch));
         ctx.emit_batch(0, batch);
     }
 
@@ -117,7 +113,7 @@ impl Module for SetMetadata {
 
     fn bind(&mut self, places: &[Place]) {
         for (setter, place) in self.setters.iter_mut().zip(places) {
-            setter.span = Span::new(*place, setter.size);
+            setter.place = *place;
         }
     }
 }
@@ -129,14 +125,38 @@ impl Setter {
         }
         let size = in_range("an attribute's size in bytes", value.size, 1..=LEN_MAX as u64)? as u8;
         let source = Source::new(&value.source, usize::from(size))?;
-        Ok(Self { size, source, span: Span::new(Place::Unread, size) })
+        Ok(Self { size, source, place: Place::Unread })
+    }
+
+    /// Gives the attribute to every frame. Of most sizes the compiler knows how to copy them.
+    #[inline]
+    fn set_all(&self, batch: &mut Batch) {
+        match self.size {
+            1 => self.set_all_of::<1>(batch),
+            2 => self.set_all_of::<2>(batch),
+            4 => self.set_all_of::<4>(batch),
+            8 => self.set_all_of::<8>(batch),
+            size => {
+                let span = Span::new(self.place, size);
+                for frame in batch.iter_mut() {
+                    let value = self.source.value(usize::from(size), frame.data());
+                    let bytes = span.bytes_mut(frame);
+                    bytes.copy_from_slice(&value[..bytes.len()]);
+                }
+            }
+        }
     }
 
     #[inline]
-    fn set(&self, frame: &mut Frame) {
-        let value = self.source.value(usize::from(self.size), frame.data());
-        let bytes = self.span.bytes_mut(frame);
-        bytes.copy_from_slice(&value[..bytes.len()]);
+    fn set_all_of<const N: usize>(&self, batch: &mut Batch) {
+        let slot = Slot::<N>::new(self.place);
+        let put = |frame: &mut Frame, value: [u8; LEN_MAX]| {
+            value.first_chunk().into_iter().for_each(|bytes| slot.write(frame, *bytes));
+        };
+        match &self.source {
+            Source::Fixed(value) => batch.iter_mut().for_each(|frame| put(frame, *value)),
+            source => batch.iter_mut().for_each(|frame| put(frame, source.value(N, frame.data()))),
+        }
     }
 }
 

@@ -11,7 +11,6 @@
 use crate::field::{Field, Reader};
 use crate::parameter::ParameterError;
 use crate::steer::{Gates, NO_GATE, emit_each};
-use tidegate_base::DropReason;
 use tidegate_packet::{BATCH_LEN_MAX, Batch};
 use tidegate_pipeline::metadata::{Attribute, Place};
 use tidegate_pipeline::{Context, GATE_COUNT_MAX, GateCounts, Module};
@@ -46,7 +45,7 @@ impl Module for Split {
             let value = self.reader.read(frame).filter(|value| *value < GATE_COUNT_MAX as u64);
             *gate = value.map_or(NO_GATE, |value| value as u16);
         }
-        emit_each(ctx, batch, &gates, DropReason::Policy);
+        emit_each(ctx, batch, &gates);
     }
 
     fn attributes(&self) -> &[Attribute] {

@@ -7,7 +7,6 @@
 
 use crate::header::pop_tag;
 use crate::steer::{Gates, emit_each};
-use tidegate_base::DropReason;
 use tidegate_packet::{BATCH_LEN_MAX, Batch};
 use tidegate_pipeline::{Context, GateCounts, Module};
 
@@ -34,6 +33,6 @@ impl Module for VlanSplit {
         for (gate, frame) in gates.iter_mut().zip(batch.iter_mut()) {
             *gate = pop_tag(frame).unwrap_or(0) & VLAN_MASK;
         }
-        emit_each(ctx, batch, &gates, DropReason::Policy);
+        emit_each(ctx, batch, &gates);
     }
 }

@@ -14,7 +14,7 @@ use crate::flow_hash::{Layer, flow_hash, share_of};
 use crate::parameter::{ParameterError, gates, in_range};
 use crate::steer::{Gates, emit_each};
 use std::hash::{BuildHasher, Hasher};
-use tidegate_base::{DropReason, FlowHasher};
+use tidegate_base::FlowHasher;
 use tidegate_packet::{BATCH_LEN_MAX, Batch, Frame};
 use tidegate_pipeline::metadata::{Attribute, Place};
 use tidegate_pipeline::{Context, GateCounts, Module};
@@ -156,7 +156,7 @@ impl Module for HashLb {
         for (gate, frame) in gates.iter_mut().zip(batch.iter()) {
             *gate = self.gates[share_of(self.key.hash(self.hasher, frame), self.gates.len())];
         }
-        emit_each(ctx, batch, &gates, DropReason::Policy);
+        emit_each(ctx, batch, &gates);
     }
 
     fn attributes(&self) -> &[Attribute] {

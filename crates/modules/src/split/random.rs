@@ -8,8 +8,8 @@
 //! | dropped | the share asked for (`policy`) |
 
 use crate::parameter::{ParameterError, gates, share};
-use crate::steer::{Gates, NO_GATE, emit_each};
-use tidegate_base::{DropReason, Rng};
+use crate::steer::{Gates, NO_GATE, emit_in_order};
+use tidegate_base::Rng;
 use tidegate_packet::{BATCH_LEN_MAX, Batch};
 use tidegate_pipeline::{Context, GateCounts, Module};
 
@@ -74,6 +74,6 @@ impl Module for RandomSplit {
         for gate in &mut gates[..batch.len()] {
             *gate = self.draw();
         }
-        emit_each(ctx, batch, &gates, DropReason::Policy);
+        emit_in_order(ctx, batch, &gates);
     }
 }

@@ -9,9 +9,8 @@
 //! Each worker's copy has a turn of its own.
 
 use crate::parameter::{ParameterError, gates};
-use crate::steer::{Gates, emit_each};
+use crate::steer::{Gates, emit_in_order};
 use std::str::FromStr;
-use tidegate_base::DropReason;
 use tidegate_packet::{BATCH_LEN_MAX, Batch};
 use tidegate_pipeline::{Context, GateCounts, Module};
 
@@ -94,6 +93,6 @@ impl Module for RoundRobin {
         for gate in &mut gates[..batch.len()] {
             *gate = self.turn();
         }
-        emit_each(ctx, batch, &gates, DropReason::Policy);
+        emit_in_order(ctx, batch, &gates);
     }
 }

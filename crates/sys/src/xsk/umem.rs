@@ -8,7 +8,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use tidegate_packet::{Pool, SCRATCH_LEN};
+use tidegate_packet::{Pool, STAGGER_LEN_MAX};
 
 use super::config::{BindMode, DriverMode, XskConfig};
 use crate::syscall::set_option;
@@ -71,7 +71,7 @@ impl Inherited {
 }
 
 impl Umem {
-    /// The memory of `pool`: its chunks, the scratch area of a frame as headroom.
+    /// The memory of `pool`: its chunks, with as much headroom as their origins differ by.
     ///
     /// Only chunks that the pool has recorded as submitted may be put on a fill or transmit ring: then
     /// the kernel never touches a chunk that a frame owns, and the pool keeps its memory as long as a chunk
@@ -80,7 +80,7 @@ impl Umem {
         let (base, len) = pool.memory();
         let chunk_size = pool.chunk_size() as u32;
         // SAFETY: the pool keeps its memory for as long as a chunk is submitted; see above.
-        unsafe { Self::of_memory(base, len, chunk_size, SCRATCH_LEN as u32) }
+        unsafe { Self::of_memory(base, len, chunk_size, STAGGER_LEN_MAX as u32) }
     }
 
     /// Any memory of this process, in chunks of `chunk_size` bytes (a power of two, 2048 up to the page
