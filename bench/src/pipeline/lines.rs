@@ -1,23 +1,35 @@
 //! What is measured: a graph a line. A new line is an entry of [`LINES`].
 
+use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use tidegate_base::Rng;
 use tidegate_modules::encap::{VXLAN_PORT, VxlanEncap};
 use tidegate_modules::header::{
     IpChecksum, IpSwap, L4Checksum, MacSwap, RandomField, RandomUpdate, Rewrite, Update, UpdateField,
     UpdateTtl, VlanPop, VlanPush,
 };
+use tidegate_modules::lookup::{IpLookup, IpLookupParams};
 use tidegate_modules::split::{HashLb, HashLbParams, Merge, Split};
 use tidegate_modules::{Bypass, Field, PortIn, PortOut, Position, SOURCE_LEN_DEFAULT, Sink, Source};
 use tidegate_packet::{Batch, Pool};
-use tidegate_pipeline::{Graph, Module, PortIndex};
+use tidegate_pipeline::{Graph, Module, PortIndex, Worker};
 use tidegate_port::{MemifConfig, MemifRole, NullPort, Port, open_memif};
 
 /// What a worker is made from.
 pub(crate) struct Parts {
     pub(crate) graph: Graph,
     pub(crate) ports: Vec<Box<dyn Port>>,
+    /// What is left to be done to the worker.
+    pub(crate) prepare: fn(&mut Worker) -> Result<()>,
+}
+
+impl Parts {
+    /// A graph that is all there is to it.
+    pub(super) fn new(graph: Graph) -> Self {
+        Self { graph, ports: Vec::new(), prepare: |_| Ok(()) }
+    }
 }
 
 /// One line of the table.
@@ -42,7 +54,16 @@ pub(crate) const LINES: &[Line] = &[
         reference: Some(227.0),
         build: |_, batch| rewritten(batch, vec![Box::new(MacSwap)]),
     },
-    Line { name: "router without its lookup", reference: None, build: |_, batch| row(batch, router()?) },
+    Line {
+        name: "router, 65,536 destinations",
+        reference: Some(47.0),
+        build: |_, batch| router(batch, RandomField { offset: 32, size: 2, min: 0, max: 0xffff }),
+    },
+    Line {
+        name: "router, any destination",
+        reference: Some(47.0),
+        build: |_, batch| router(batch, ANY_DESTINATION),
+    },
     Line {
         name: "rewrite, ip_swap",
         reference: None,
@@ -112,16 +133,39 @@ fn rewritten(batch: usize, middle: Vec<Box<dyn Module>>) -> Result<Parts> {
     row(batch, all)
 }
 
-/// What a router does, but for looking the destination up.
-fn router() -> Result<Vec<Box<dyn Module>>> {
-    Ok(vec![
-        Box::new(Rewrite::new(&[template()])?),
-        Box::new(random_update()?),
-        Box::new(IpChecksum::new(false)),
-        Box::new(Merge),
-        Box::new(UpdateTtl::default()),
-        Box::new(update()?),
-    ])
+/// Looks random destinations up, and does what a router does to a packet.
+fn router(batch: usize, destination: RandomField) -> Result<Parts> {
+    const GATE_COUNT: usize = 4;
+    let mut graph = Graph::new();
+    let mut source = Source::new(SOURCE_LEN_DEFAULT);
+    source.set_burst(batch);
+    let source = graph.add("source", Box::new(source))?;
+    let rewrite = graph.add("rewrite", Box::new(Rewrite::new(&[template()])?))?;
+    let random = graph.add("random_update", Box::new(RandomUpdate::new(&[destination], 1)?))?;
+    let checksum = graph.add("ip_checksum", Box::new(IpChecksum::new(false)))?;
+    let lookup = graph.add("ip_lookup", Box::new(routes(GATE_COUNT as u64)?))?;
+    let merge = graph.add("merge", Box::new(Merge))?;
+    let ttl = graph.add("update_ttl", Box::new(UpdateTtl::default()))?;
+    let update = graph.add("update", Box::new(update()?))?;
+    let sink = graph.add("sink", Box::new(Sink))?;
+    graph.chain(&[source, rewrite, random, checksum, lookup])?;
+    for gate in 0..GATE_COUNT {
+        graph.connect(lookup, gate, merge, gate)?;
+    }
+    graph.chain(&[merge, ttl, update, sink])?;
+    Ok(Parts::new(graph))
+}
+
+/// A thousand routes of 16 to 24 bits and a default route, to each gate in turn.
+fn routes(gate_count: u64) -> Result<IpLookup> {
+    let mut rng = Rng::new(1);
+    let mut module = IpLookup::new(IpLookupParams { max_rules: 1001, max_tbl8s: 128 })?;
+    module.add(Ipv4Addr::UNSPECIFIED, 0, 0)?;
+    for n in 0..1000 {
+        let len = 16 + rng.below(9);
+        module.add((rng.next_u32() & !(u32::MAX >> len)).into(), len, n % gate_count)?;
+    }
+    Ok(module)
 }
 
 /// New Ethernet addresses.
@@ -130,9 +174,11 @@ fn update() -> Result<Update> {
     Ok(Update::new(&[field(0, 0x0200_0000_0003), field(6, 0x0200_0000_0004)])?)
 }
 
-/// Any destination.
+/// The destination address.
+const ANY_DESTINATION: RandomField = RandomField { offset: 30, size: 4, min: 0, max: 0xffff_ffff };
+
 fn random_update() -> Result<RandomUpdate> {
-    Ok(RandomUpdate::new(&[RandomField { offset: 30, size: 4, min: 0, max: 0xffff_ffff }], 1)?)
+    Ok(RandomUpdate::new(&[ANY_DESTINATION], 1)?)
 }
 
 /// By a byte that is zero in all frames.
@@ -169,7 +215,7 @@ pub(super) fn row_to(batch: usize, middle: Vec<Box<dyn Module>>, gate_count: usi
     for gate in 0..gate_count {
         graph.connect(last, gate, sink, 0)?;
     }
-    Ok(Parts { graph, ports: Vec::new() })
+    Ok(Parts::new(graph))
 }
 
 /// What one port gives goes out by another, both ways, as between two NICs.
@@ -219,5 +265,5 @@ fn between(ports: Vec<Box<dyn Port>>, pairs: [(usize, usize); 2]) -> Result<Part
         let output = graph.add(&format!("out{to}"), Box::new(PortOut::new(PortIndex(to))))?;
         graph.chain(&[input, output])?;
     }
-    Ok(Parts { graph, ports })
+    Ok(Parts { ports, ..Parts::new(graph) })
 }

@@ -4,11 +4,13 @@
 //! ```text
 //!   lines.rs   what is measured: a graph a line, and what BESS does on this kind of machine
 //!   tables.rs  lines of modules with tables or state
+//!   costs.rs   classes and metadata: with them and without
 //!   mod.rs     each line for a while, in turns; medians; the table
 //! ```
 //! Frames of 60 bytes in batches of 32. The worker's time is its thread's processor time, so that others who ran meanwhile
 //! cost nothing; a noisy neighbour still makes caches colder.
 
+mod costs;
 mod lines;
 mod tables;
 
@@ -19,7 +21,7 @@ use std::time::Duration;
 use anyhow::Context;
 use serde::Serialize;
 use tidegate_packet::Pool;
-use tidegate_pipeline::{Worker, WorkerConfig, control};
+use tidegate_pipeline::{ModuleSnapshot, Worker, WorkerConfig, control};
 use tidegate_sys::mem::Mapping;
 use tidegate_sys::{clock, cpu};
 
@@ -66,8 +68,12 @@ struct Row {
 
 /// Runs the bench, and prints its table.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let wanted: Vec<&Line> =
-        LINES.iter().chain(tables::LINES).filter(|line| line.name.contains(&args.only)).collect();
+    let wanted: Vec<&Line> = LINES
+        .iter()
+        .chain(tables::LINES)
+        .chain(costs::LINES)
+        .filter(|line| line.name.contains(&args.only))
+        .collect();
     let mut rates = vec![Vec::new(); wanted.len()];
     for _ in 0..args.runs {
         for (line, rates) in wanted.iter().zip(&mut rates) {
@@ -127,10 +133,11 @@ fn write(args: &Args, rows: &[Row], table: &str) -> anyhow::Result<()> {
 fn measure(line: &Line, args: &Args) -> anyhow::Result<f64> {
     let memory = Mapping::anonymous(CHUNK_COUNT * CHUNK_LEN)?;
     let mut pool = Pool::new(Box::new(memory), CHUNK_LEN)?;
-    let Parts { graph, ports } = (line.build)(&mut pool, args.batch as usize)?;
+    let Parts { graph, ports, prepare } = (line.build)(&mut pool, args.batch as usize)?;
     let config = WorkerConfig { batch_len: args.batch as usize, ..WorkerConfig::default() };
     let (_control, commands) = control(|| {});
     let mut worker = Worker::new(config, pool, ports, graph, commands);
+    prepare(&mut worker)?;
     drive(&mut worker, Duration::from_millis(args.run_ms / 4 + 1));
     let (packets, spent) = drive(&mut worker, Duration::from_millis(args.run_ms));
     Ok(packets as f64 / spent.as_secs_f64() / 1e6)
@@ -152,8 +159,13 @@ fn drive(worker: &mut Worker, span: Duration) -> (u64, Duration) {
     }
 }
 
-/// Packets that have passed the module that most have passed: a queue's task works on those of a source once more.
+/// Packets that all ports have sent; without ports, those that have passed the module that most have passed: a queue's
+/// task works on those of a source once more.
 fn passed(worker: &Worker) -> u64 {
-    let modules = worker.snapshot().modules;
-    modules.iter().map(|it| it.traffic.in_packet_count.max(it.traffic.out_packet_count)).max().unwrap_or(0)
+    let snapshot = worker.snapshot();
+    if !snapshot.ports.is_empty() {
+        return snapshot.ports.iter().map(|port| port.tx_packet_count).sum();
+    }
+    let most = |it: &ModuleSnapshot| it.traffic.in_packet_count.max(it.traffic.out_packet_count);
+    snapshot.modules.iter().map(most).max().unwrap_or(0)
 }

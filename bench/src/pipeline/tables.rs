@@ -217,5 +217,5 @@ fn nat(batch: usize) -> Result<Parts> {
     let sink = graph.add("sink", Box::new(Sink))?;
     graph.chain(&[source, rewrite, update, nat])?;
     graph.connect(nat, 1, sink, 0)?;
-    Ok(Parts { graph, ports: Vec::new() })
+    Ok(Parts::new(graph))
 }
