@@ -5,6 +5,8 @@ import { short } from "./rates.js";
 const SPACE = 26;
 const SCROLLBAR = 18;
 const SCALES = [0.3, 0.4, 0.5, 0.6, 0.75, 0.9, 1, 1.2, 1.5];
+/** A side with more lines has no room for their gates' numbers: the details name them. */
+const GATES_NAMED = 6;
 /** Smaller than this, nothing is read: a larger graph is scrolled. */
 const SCALE_LEGIBLE = 0.6;
 
@@ -81,8 +83,9 @@ export class Graph {
     const count = (key, name) => drawing.links.filter((link) => link[key] === name).length;
     drawing.links.forEach((link, at) => {
       // Where lines fan out their rates stand at the ends, where they come together, at the beginnings.
-      const fans = Math.sign(count("from", link.from) - count("to", link.to));
-      this.lines.push(this.line(moved, link, drawing.lines[at], fans));
+      const [leave, arrive] = [count("from", link.from), count("to", link.to)];
+      const named = { ogate: link.ogate !== 0 && leave <= GATES_NAMED, igate: link.igate !== 0 && arrive <= GATES_NAMED };
+      this.lines.push(this.line(moved, link, drawing.lines[at], Math.sign(leave - arrive), named));
     });
     modules.forEach((module, at) => this.boxes.set(module.name, this.box(moved, module, drawing.boxes[at])));
     this.svg.append(moved);
@@ -96,7 +99,7 @@ export class Graph {
     this.place.scrollTop = (top + tall / 2 + SPACE) * this.scale - this.place.clientHeight / 2;
   }
 
-  line(parent, link, points, fans) {
+  line(parent, link, points, fans, named) {
     const path = make("path", { class: "link", d: curve(points) });
     const [x, y] = points[points.length - 1];
     const arrow = make("path", { class: "arrow", d: `M${x} ${y}l-7 -4v8z` });
@@ -110,8 +113,8 @@ export class Graph {
     const rate = make("text", { class: "rate", x: left, y: top - 6, "text-anchor": anchor });
     parent.prepend(path);
     parent.append(arrow, rate);
-    if (link.ogate !== 0) parent.append(make("text", { class: "gate", x: x0 + 7, y: y0 + 12 }, link.ogate));
-    if (link.igate !== 0) parent.append(make("text", { class: "gate", x: x - 13, y: y + 13 }, link.igate));
+    if (named.ogate) parent.append(make("text", { class: "gate", x: x0 + 7, y: y0 + 12 }, link.ogate));
+    if (named.igate) parent.append(make("text", { class: "gate", x: x - 13, y: y + 13 }, link.igate));
     return { link, path, arrow, rate };
   }
 
