@@ -13,7 +13,7 @@ use super::zone::Zone;
 use crate::binary::ensure_built;
 
 /// Where all of them answer.
-const PORT: u16 = 53;
+pub(crate) const PORT: u16 = 53;
 
 /// One server in one configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Deserialize, Serialize)]

@@ -1,5 +1,6 @@
 //! One turn: a server starts, answers right, is asked in every way, and ends.
 
+use std::net::UdpSocket;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,7 @@ use super::Saturations;
 use super::client::{Asking, Seen};
 use super::plan::{Contender, Load, NEARLY_ALL, PACED_PER_S, Plan, SHARES, TOO_MUCH};
 use super::saturation::{Saturation, search};
-use super::server::{Programs, ServerKind};
+use super::server::{PORT, Programs, ServerKind};
 use super::verify::{await_zone, verify};
 use super::zone::Zone;
 use crate::syscalls::SyscallCounter;
@@ -87,11 +88,14 @@ impl Turn<'_> {
         self.end(process)
     }
 
-    /// NSD's namespace ends by force only. Knot leaves its XDP program on the device, for which the next server would
-    /// pay.
+    /// NSD's namespace ends by force only, and its processes a while later: those of a large zone hold its port until
+    /// their memory is given back. Knot leaves its XDP program on the device, for which the next server would pay.
     fn end(&self, process: Process) -> anyhow::Result<()> {
         match self.contender.server {
-            ServerKind::Nsd => process.kill(),
+            ServerKind::Nsd => {
+                process.kill();
+                self.await_free_port()?;
+            }
             ServerKind::KnotXdp => {
                 process.terminate(PATIENCE)?;
                 self.take_xdp_off()?;
@@ -107,6 +111,16 @@ impl Turn<'_> {
         await_zone(self.bed, &mut process, self.zone, PATIENCE)?;
         terms::settle(self.bed, &process)?;
         Ok(process)
+    }
+
+    fn await_free_port(&self) -> anyhow::Result<()> {
+        let (end, deadline) = (self.bed.server(), Instant::now() + PATIENCE);
+        let is_free = || UdpSocket::bind((end.ipv4(), PORT)).is_ok();
+        while !end.netns().run(is_free)? {
+            ensure!(Instant::now() < deadline, "{} has ended and holds its port", self.contender);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
     }
 
     fn take_xdp_off(&self) -> anyhow::Result<()> {
