@@ -143,6 +143,12 @@ impl MacTable {
         }
     }
 
+    /// All addresses with their gates, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, Gate)> {
+        let used = self.buckets.iter().flatten().filter(|entry| !entry.is_vacant());
+        used.map(|entry| (entry.address(), entry.gate()))
+    }
+
     /// Adds an address for good, or leads it to another gate and keeps it for good.
     pub fn add(&mut self, address: u64, gate: Gate) -> Result<(), MacError> {
         self.put(address, gate, STATIC)

@@ -154,6 +154,11 @@ impl<A: Address> Lpm<A> {
         self.rules.get(&prefix).copied()
     }
 
+    /// All routes, in no order.
+    pub fn routes(&self) -> impl Iterator<Item = (Prefix<A>, Gate)> {
+        self.rules.iter().map(|(prefix, gate)| (*prefix, *gate))
+    }
+
     /// Adds a route, or leads it to another gate.
     pub fn add(&mut self, prefix: Prefix<A>, gate: Gate) -> Result<(), LpmError> {
         if gate == NO_GATE {

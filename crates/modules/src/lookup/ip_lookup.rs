@@ -8,13 +8,13 @@
 //! | counters | routes, no_route |
 //! | rate | source, a million routes to four gates, sink: 128 M packets/s of one core, 60 bytes, batches of 32 |
 //!
-//! The route of length zero is the default route. A packet without a route is dropped (`policy`); so are a frame that is
+//! The route of length zero is the default route. A route to gate 8192 drops (`policy`). A packet without a route is dropped (`policy`); so are a frame that is
 //! no IPv4 (`unknown_protocol`) and a header that is not whole (`malformed`). Tags are looked behind. The table takes
 //! 64 MiB, and 1 KiB for each second-level table in use.
 
-use super::LookupError;
+use super::{DROP_GATE, LookupError};
 use crate::layers::{self, is_plain_ipv4};
-use crate::parameter::{gate, in_range};
+use crate::parameter::in_range;
 use crate::steer::emit_each;
 use std::net::Ipv4Addr;
 use tidegate_base::DropReason;
@@ -54,9 +54,10 @@ impl IpLookup {
         Ok(Self { table: Lpm::new(rules as usize, groups as usize), no_route_count: 0 })
     }
 
-    /// Adds a route, or leads it to another gate.
+    /// Adds a route, or leads it to another gate; 8192 drops.
     pub fn add(&mut self, network: Ipv4Addr, prefix_len: u64, to: u64) -> Result<(), LookupError> {
-        self.table.add(prefix(network, prefix_len)?, gate(to)?)?;
+        let to = in_range("an output gate", to, 0..=DROP_GATE)? as Gate;
+        self.table.add(prefix(network, prefix_len)?, to)?;
         Ok(())
     }
 
@@ -74,6 +75,11 @@ impl IpLookup {
     /// The gate of a route, if there is just this one.
     pub fn route(&self, network: Ipv4Addr, prefix_len: u64) -> Result<Option<u64>, LookupError> {
         Ok(self.table.route(prefix(network, prefix_len)?).map(u64::from))
+    }
+
+    /// All routes, in no order: network, prefix length, gate.
+    pub fn routes(&self) -> impl Iterator<Item = (Ipv4Addr, u8, u64)> {
+        self.table.routes().map(|(prefix, gate)| (prefix.address().into(), prefix.len(), gate.into()))
     }
 
     /// For a batch in which some frame has no destination.

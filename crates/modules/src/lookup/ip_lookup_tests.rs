@@ -41,6 +41,22 @@ fn packets_go_by_the_longest_prefix() {
 }
 
 #[test]
+fn route_to_nowhere_drops_what_a_shorter_one_would_take() {
+    let mut module = lookup();
+    module.add(Ipv4Addr::new(10, 0, 0, 0), 8, 1).unwrap();
+    module.add(Ipv4Addr::new(10, 1, 0, 0), 16, DROP_GATE).unwrap();
+    let mut routes: Vec<_> = module.routes().collect();
+    routes.sort_unstable();
+    assert_eq!(routes, [(Ipv4Addr::new(10, 0, 0, 0), 8, 1), (Ipv4Addr::new(10, 1, 0, 0), 16, DROP_GATE)]);
+    let mut stand = Stand::new(module, 1, 2);
+    assert_eq!(stand.gate_of(&to(0x0a00_0001)), Some(1));
+    assert_eq!(stand.gate_of(&to(0x0a01_0001)), None);
+    assert_eq!(stand.dropped(DropReason::Policy), 1);
+    assert!(stand.module::<IpLookup>().add(Ipv4Addr::UNSPECIFIED, 0, DROP_GATE + 1).is_err());
+    stand.retire();
+}
+
+#[test]
 fn random_routes_agree_with_a_search_of_all() {
     let mut rng = Rng::new(3);
     let mut module = lookup();

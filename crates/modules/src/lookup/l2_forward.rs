@@ -73,6 +73,12 @@ impl L2Forward {
         outer_gate(self.default)
     }
 
+    /// All entries, in no order.
+    pub fn entries(&self) -> impl Iterator<Item = (MacAddr, u64)> {
+        let address = |number: u64| MacAddr(std::array::from_fn(|n| (number >> (40 - 8 * n)) as u8));
+        self.table.iter().map(move |(number, gate)| (address(number), gate.into()))
+    }
+
     /// The gate of each address; an error if one has no entry.
     pub fn lookup(&self, addresses: &[MacAddr]) -> Result<Vec<u64>, LookupError> {
         let gate_of = |address: &MacAddr| match self.table.lookup(number(*address)) {

@@ -42,6 +42,16 @@ fn populate_deals_addresses_out_to_gates() {
 }
 
 #[test]
+fn entries_tell_what_was_added() {
+    let mut module = forward();
+    module.add(&[(mac(1), 1), (MacAddr([0; 6]), 2), (MacAddr([1, 2, 3, 4, 5, 6]), 3)]).unwrap();
+    module.delete(&[mac(1)]).unwrap();
+    let mut entries: Vec<_> = module.entries().collect();
+    entries.sort_unstable_by_key(|(_, gate)| *gate);
+    assert_eq!(entries, [(MacAddr([0; 6]), 2), (MacAddr([1, 2, 3, 4, 5, 6]), 3)]);
+}
+
+#[test]
 fn wrong_arguments_say_what_is_wrong() {
     let mut module = forward();
     assert!(module.lookup(&[mac(9)]).unwrap_err().to_string().contains("no address 0x020000000009"));

@@ -16,7 +16,7 @@ pub use wildcard_match::{WildcardMatch, WildcardMatchConfig, WildcardMatchRule};
 use crate::parameter::{ParameterError, in_range};
 use thiserror::Error;
 use tidegate_pipeline::GATE_COUNT_MAX;
-use tidegate_table::{FieldError, Gate, LpmError, MacError, MatchError, NO_GATE, PrefixError};
+use tidegate_table::{AclError, FieldError, Gate, LpmError, MacError, MatchError, NO_GATE, PrefixError};
 
 /// The gate that leads nowhere: frames are dropped there, as in BESS.
 pub const DROP_GATE: u64 = GATE_COUNT_MAX as u64;
@@ -44,7 +44,29 @@ pub enum LookupError {
     Address(#[from] MacError),
     /// Rules that make no access list.
     #[error(transparent)]
-    Acl(#[from] tidegate_table::AclError),
+    Acl(#[from] AclError),
+}
+
+impl LookupError {
+    /// What was to be deleted or looked up is not there.
+    pub const fn is_absence(&self) -> bool {
+        matches!(
+            self,
+            Self::Rule(MatchError::NoSuchRule)
+                | Self::Route(LpmError::NoSuchRoute { .. })
+                | Self::Address(MacError::NoSuchAddress { .. })
+        )
+    }
+
+    /// The table is full.
+    pub const fn is_lack_of_room(&self) -> bool {
+        matches!(
+            self,
+            Self::Route(LpmError::RulesFull { .. } | LpmError::GroupsFull { .. })
+                | Self::Address(MacError::Full { .. })
+                | Self::Acl(AclError::TooMany { .. })
+        )
+    }
 }
 
 /// `gate` as the table knows it.
