@@ -8,6 +8,7 @@
 //! | port | the device | for |
 //! |---|---|---|
 //! | [`AfXdpPort`] | a NIC's queue, over AF_XDP | serving |
+//! | [`DevicePort`] | a NIC beside the kernel's stack, over a packet socket | any device, copies of its frames |
 //! | [`TapPort`] | the kernel's stack, over a TAP device | machines without AF_XDP |
 //! | [`joined_by_copy`], [`joined_by_move`] | another port of this process | tests, benches, workers that meet |
 //! | [`PcapPort`], [`CapturedPort`] | capture files | replay, recording |
@@ -20,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod af_xdp;
+mod device;
 mod memif;
 mod memory;
 mod null;
@@ -29,6 +31,7 @@ mod tap;
 mod unix_socket;
 
 pub use af_xdp::{AfXdpError, AfXdpPort, Push};
+pub use device::DevicePort;
 pub use memif::{MemifConfig, MemifError, MemifPort, MemifRole, MemifStatus, open_memif};
 pub use memory::{CopyPort, MovePort, joined_by_copy, joined_by_move};
 pub use null::{NULL_LEN_DEFAULT, NullPort};
@@ -112,4 +115,9 @@ pub trait Port: Send {
 
     /// What it did so far.
     fn counters(&self) -> PortCounters;
+
+    /// Whether there is somebody at the other end, as far as the port itself knows.
+    fn is_linked(&self) -> bool {
+        true
+    }
 }

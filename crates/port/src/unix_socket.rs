@@ -53,6 +53,8 @@ pub struct UnixSocketPort {
     config: UnixSocketConfig,
     /// When the socket is looked at again.
     next_rx: Instant,
+    /// When the next peer is looked for, if there is none.
+    next_accept: Instant,
     /// The peer took nothing when it was last sent to.
     is_full: bool,
     counters: PortCounters,
@@ -66,6 +68,7 @@ impl UnixSocketPort {
             peer: None,
             config,
             next_rx: Instant::from_nanos(0),
+            next_accept: Instant::from_nanos(0),
             is_full: false,
             counters: PortCounters::default(),
         })
@@ -76,8 +79,13 @@ impl UnixSocketPort {
         self.peer.is_some()
     }
 
-    /// Takes the next peer if there is none.
+    /// Takes the next peer if there is none, unless that was tried just now.
     fn accept(&mut self) {
+        let now = clock::now();
+        if now < self.next_accept {
+            return;
+        }
+        self.next_accept = now + self.config.min_rx_interval;
         self.counters.syscall_count += 1;
         // An error is one of the connection that failed before it was taken: the next call finds the next one.
         let Ok(Some(peer)) = self.listener.try_accept() else { return };
@@ -165,6 +173,9 @@ impl Port for UnixSocketPort {
     }
 
     fn tx(&mut self, pool: &mut Pool, batch: &mut Batch) {
+        if self.peer.is_none() {
+            self.accept();
+        }
         while self.send_first(pool, batch) {}
         self.counters.tx_ring_full_count += batch.len() as u64;
     }
@@ -181,6 +192,10 @@ impl Port for UnixSocketPort {
 
     fn counters(&self) -> PortCounters {
         self.counters
+    }
+
+    fn is_linked(&self) -> bool {
+        self.is_connected()
     }
 }
 

@@ -8,6 +8,14 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use crate::syscall::{check, device_name, socket, text};
 
+/// The speed of a device in the calling thread's namespace, in Mbit/s, if it has one and a link.
+///
+/// Source: Documentation/ABI/testing/sysfs-class-net.
+pub fn speed_mbps(device: &str) -> Option<u32> {
+    device_name(device).ok().filter(|_| !device.contains('/'))?;
+    std::fs::read_to_string(format!("/sys/class/net/{device}/speed")).ok()?.trim().parse().ok()
+}
+
 /// A device could not be asked or changed.
 #[derive(Debug, thiserror::Error)]
 #[error("could not {attempted} on {device}: {source}; {}", self.hint())]

@@ -8,6 +8,7 @@
 //! | [`mem`] | anonymous memory on huge pages | mmap(2), admin-guide/mm/hugetlbpage.rst |
 //! | [`xsk`] | AF_XDP sockets, their UMEM and rings | networking/af_xdp.rst |
 //! | [`packet_socket`] | a way out for bulk, cut behind it | packet(7), linux/virtio_net.h |
+//! | [`device_socket`] | a device's frames, beside the kernel's stack | packet(7) |
 //! | [`tap`] | TAP devices | networking/tuntap.rst |
 //! | [`netlink`] | links, addresses, routes, neighbours, NAPI instances | rtnetlink(7), netlink/specs/netdev.yaml |
 //! | [`ethtool`] | offloads, channels, driver names | networking/ethtool-netlink.rst, ethtool.h |
@@ -33,6 +34,7 @@
 
 pub mod clock;
 pub mod cpu;
+pub mod device_socket;
 pub mod ethtool;
 pub mod event;
 pub mod file;

@@ -12,7 +12,7 @@ use std::mem::{MaybeUninit, offset_of, size_of};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 
-use crate::syscall::{check, check_fd, check_len, socket};
+use crate::syscall::{check, check_fd, check_len, or_later, socket};
 
 /// A unix socket could not be bound or reached.
 #[derive(Debug, thiserror::Error)]
@@ -264,16 +264,6 @@ fn received_fd(header: &libc::msghdr) -> Option<OwnedFd> {
 impl AsFd for Channel {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
-    }
-}
-
-fn or_later<T>(result: io::Result<T>) -> io::Result<Option<T>> {
-    match result {
-        Ok(value) => Ok(Some(value)),
-        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
-            Ok(None)
-        }
-        Err(error) => Err(error),
     }
 }
 

@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-use crate::syscall::{check, device_name, text};
+use crate::syscall::{check, device_name, or_later, text};
 
 /// A TAP device could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -80,16 +80,6 @@ impl Tap {
 impl AsFd for Tap {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
-    }
-}
-
-fn or_later(result: io::Result<usize>) -> io::Result<Option<usize>> {
-    match result {
-        Ok(len) => Ok(Some(len)),
-        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
-            Ok(None)
-        }
-        Err(error) => Err(error),
     }
 }
 

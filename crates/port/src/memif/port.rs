@@ -106,4 +106,8 @@ impl Port for MemifPort {
     fn counters(&self) -> PortCounters {
         self.counters
     }
+
+    fn is_linked(&self) -> bool {
+        self.is_connected()
+    }
 }
