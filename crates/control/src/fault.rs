@@ -63,9 +63,11 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A failure of this kind.
+    /// A failure of this kind. Control characters in what a client gave do not reach other lines.
     pub fn new(errno: Errno, text: impl Into<String>) -> Self {
-        Self { errno, text: text.into() }
+        let text = text.into();
+        let is_plain = !text.contains(char::is_control);
+        Self { errno, text: if is_plain { text } else { text.replace(char::is_control, " ") } }
     }
 
     /// A request that makes no sense: `EINVAL`.

@@ -9,9 +9,10 @@
 //!
 //! Invariant: a module is on the shelf or on the workers where the placement says, and a port likewise.
 
-use crate::hooks::Tap;
-use crate::make::{self, Seat};
+use crate::hooks::{Attributes, HookWish, Site, Tap, Track};
+use crate::make::{self, Retold, Seat};
 use crate::plant::{self, Placement, Plant, Trees, sync};
+use crate::ports::Device;
 use crate::worker::{Running, Told};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tidegate_control::{Errno, Fault};
@@ -36,9 +37,12 @@ pub struct Daemon {
     pub(crate) shelf: HashMap<u64, Box<dyn Module>>,
     /// Ports that no worker has.
     pub(crate) harbour: BTreeMap<String, Box<dyn Port>>,
+    /// The kernel's devices behind ports that have one.
+    pub(crate) devices: BTreeMap<String, Device>,
     /// The index of each port in its worker.
     pub(crate) port_indices: BTreeMap<String, PortIndex>,
     pub(crate) taps: Vec<Tap>,
+    pub(crate) tracks: BTreeMap<Site, Track>,
     pub(crate) is_paused: bool,
     next_serial: u64,
     on_kill: Option<Box<dyn FnOnce() + Send>>,
@@ -84,10 +88,14 @@ impl Daemon {
         self.change_to(next)
     }
 
-    /// The same, and no worker that is not wished for.
+    /// The same, and no worker that is not wished for. While all is paused, what cannot run so may be wished for:
+    /// `resume_all` looks again.
     pub(crate) fn change_to(&mut self, next: Plant) -> Result<(), Fault> {
         plant::check(&next)?;
-        let placement = plant::place(&next, &self.placement)?;
+        let placement = match self.is_paused {
+            true => plant::place_as_far_as_may_be(&next, &self.placement).0,
+            false => plant::place(&next, &self.placement)?,
+        };
         let mut started = BTreeMap::new();
         for (wid, wish) in &next.workers {
             let is_moved = self.plant.workers.get(wid).is_some_and(|old| old.core != wish.core);
@@ -96,7 +104,9 @@ impl Daemon {
                 return Err(Fault::new(Errno::EBUSY, text));
             }
             if !self.workers.contains_key(wid) {
-                started.insert(*wid, Running::start(*wid, wish.core)?);
+                let mut running = Running::start(*wid, wish.core)?;
+                running.set_paused(self.is_paused)?;
+                started.insert(*wid, running);
             }
         }
         let plan = self.plan(&next, placement, &started)?;
@@ -116,8 +126,9 @@ impl Daemon {
         let relocations =
             names.iter().map(|name| (*name).clone()).zip(layout.relocations(&self.layout)).collect();
         let port_indices = self.port_places(&placement, started);
+        let hooks = self.hook_wishes(|module| attributes_of(module, next, &layout));
         let mut plan = Plan {
-            told: told(next, &placement, &layout),
+            told: told(next, &placement, &layout, &hooks),
             placement,
             layout,
             made: HashMap::new(),
@@ -155,7 +166,8 @@ impl Daemon {
                         }
                     }
                     _ => {
-                        plan.made.insert((wid, name.clone()), make::make_like(wish, seat)?);
+                        let told = self.told_to(name, next)?;
+                        plan.made.insert((wid, name.clone()), make::make_like(wish, &told, seat)?);
                     }
                 }
             }
@@ -166,6 +178,23 @@ impl Daemon {
             }
         }
         Ok(plan)
+    }
+
+    /// What a module was told since it was made, for another one to be told the same.
+    fn told_to(&mut self, name: &str, next: &Plant) -> Result<Retold, Fault> {
+        let wish = &next.modules[name];
+        let class = wish.class;
+        if let Some(module) = self.shelf.get_mut(&wish.serial) {
+            return Ok(make::retell(class, module.as_mut()).unwrap_or_else(|| wish.said.clone()));
+        }
+        let wid = self.placement.modules.get(name).and_then(BTreeSet::first);
+        let Some(running) = wid.filter(|_| self.is_same(name, next)).and_then(|wid| self.workers.get(wid))
+        else {
+            return Ok(wish.said.clone());
+        };
+        let owner = name.to_owned();
+        let told = running.ask(move |worker| make::retell(class, worker.any_module_mut(&owner)?))?;
+        Ok(told.unwrap_or_else(|| wish.said.clone()))
     }
 
     /// Whether a worker has the very module already.
@@ -252,10 +281,11 @@ impl Daemon {
         (self.placement, self.layout, self.port_indices) = (placement, layout, port_indices);
         self.workers.retain(|wid, _| next.workers.contains_key(wid));
         self.harbour.retain(|port, _| next.ports.contains_key(port));
+        self.devices.retain(|port, _| next.ports.contains_key(port));
         let alive: BTreeSet<u64> = next.modules.values().map(|module| module.serial).collect();
         self.shelf.retain(|serial, _| alive.contains(serial));
         self.plant = next;
-        self.drop_lost_taps();
+        self.drop_lost_hooks();
         outcome
     }
 
@@ -321,7 +351,8 @@ impl Daemon {
         }
         join(&mut graph, &modules, &links).map_err(broken)?;
         let left = running.ask(|worker| worker.replace(graph))?.map_err(broken)?;
-        running.told = Told { places: Vec::new(), modules, links, ..Told::default() };
+        let hooks = std::mem::take(&mut running.told.hooks);
+        running.told = Told { modules, links, hooks, ..Told::default() };
         Ok(left.into_iter().filter(|(name, _)| names.contains(name)).collect())
     }
 
@@ -379,7 +410,8 @@ impl Daemon {
         let ports: Vec<Box<dyn Port>> = ports.iter().filter_map(|port| self.harbour.remove(port)).collect();
         running.port_count += ports.len();
         let part = told.clone();
-        running.ask(move |worker| run_part(worker, ports, graph, &part))??;
+        let before = std::mem::take(&mut running.told.hooks);
+        running.ask(move |worker| run_part(worker, ports, graph, &part, &before))??;
         running.told = told;
         Ok(())
     }
@@ -398,11 +430,18 @@ enum Spare {
 }
 
 /// On the worker's thread: ports, graph and classes, all between the same two rounds.
-fn run_part(worker: &mut Worker, ports: Vec<Box<dyn Port>>, graph: Graph, part: &Told) -> Result<(), Fault> {
+fn run_part(
+    worker: &mut Worker,
+    ports: Vec<Box<dyn Port>>,
+    graph: Graph,
+    part: &Told,
+    hooks_before: &[HookWish],
+) -> Result<(), Fault> {
     for port in ports {
         worker.add_port(port);
     }
     worker.replace(graph).map_err(broken)?;
+    set_hooks(worker, &part.hooks, hooks_before);
     let leaves = part
         .leaves
         .iter()
@@ -411,13 +450,40 @@ fn run_part(worker: &mut Worker, ports: Vec<Box<dyn Port>>, graph: Graph, part: 
     worker.edit_classes(|tree| sync(tree, &part.classes, &leaves)).map_err(plant::class_fault)
 }
 
+/// Takes hooks off that are not wished for, and puts those on that are. One that counts goes on counting.
+fn set_hooks(worker: &mut Worker, wishes: &[HookWish], before: &[HookWish]) {
+    let mut counting = Vec::new();
+    for old in before {
+        let (module, side) = &old.site;
+        let removed = worker.remove_hooks(module, *side, old.class());
+        if old.kind.counts() {
+            counting.push((old, removed));
+        }
+    }
+    for wish in wishes {
+        let (module, side) = &wish.site;
+        let kept = counting.iter_mut().find(|(old, _)| *old == wish).and_then(|(_, kept)| kept.pop());
+        // A gate that leads nowhere has no hooks: the daemon forgets this one too.
+        worker.add_hook(module, *side, kept.unwrap_or_else(|| wish.make()));
+    }
+}
+
+/// A module's attributes that have a place.
+fn attributes_of(module: &str, plant: &Plant, layout: &Layout) -> Attributes {
+    let Some(number) = plant.modules.keys().position(|name| name == module) else { return Vec::new() };
+    let all = plant.modules[module].attributes.iter().zip(layout.places(number));
+    let placed = all.filter_map(|(it, place)| Some((it.name.to_string(), place.offset()?.into(), it.size)));
+    placed.collect()
+}
+
 /// What each worker of `plant` shall run.
-fn told(plant: &Plant, placement: &Placement, layout: &Layout) -> BTreeMap<u8, Told> {
+fn told(plant: &Plant, placement: &Placement, layout: &Layout, hooks: &[HookWish]) -> BTreeMap<u8, Told> {
     let mut trees = Trees::of(plant).of_worker;
     let mut parts = BTreeMap::new();
     for wid in plant.workers.keys() {
         let (classes, leaves) = trees.remove(wid).unwrap_or_default();
-        let mut part = Told { classes, leaves, ..Told::default() };
+        let here = hooks.iter().filter(|hook| placement.has(&hook.site.0, *wid));
+        let mut part = Told { classes, leaves, hooks: here.cloned().collect(), ..Told::default() };
         let mut numbers = HashMap::new();
         for (number, (name, wish)) in plant.modules.iter().enumerate() {
             if placement.has(name, *wid) {

@@ -1,5 +1,6 @@
 //! A worker's thread: made with a pool of its own, pinned, and asked between two rounds.
 
+use crate::hooks::HookWish;
 use crate::plant::Leaf;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -28,6 +29,7 @@ pub(crate) struct Told {
     pub(crate) places: Vec<Vec<Place>>,
     pub(crate) classes: Vec<ClassSpec>,
     pub(crate) leaves: Vec<Leaf>,
+    pub(crate) hooks: Vec<HookWish>,
 }
 
 /// A worker that runs.
@@ -74,6 +76,15 @@ impl Running {
         let thread = Some(thread.map_err(|e| failed("no thread", e.to_string()))?);
         tracing::info!("worker {wid} runs on core {core} since {} ns", clock::now().as_nanos());
         Ok(Self { wid, control, thread, told: Told::default(), port_count: 0, is_paused: false })
+    }
+
+    /// Has it run no task, or go on; nothing that waits in it is lost.
+    pub(crate) fn set_paused(&mut self, is_paused: bool) -> Result<(), Fault> {
+        if self.is_paused != is_paused {
+            self.ask(move |worker| worker.set_paused(is_paused))?;
+            self.is_paused = is_paused;
+        }
+        Ok(())
     }
 
     /// Asks it something between two rounds.

@@ -11,10 +11,15 @@ pub trait GateHook: Any + Send {
 
     /// These frames, at least one, pass now, in this order.
     fn on_frames(&mut self, now: Instant, frames: &[Frame]);
+
+    /// Bytes of the frames that passed, if it counts them.
+    fn byte_count(&self) -> u64 {
+        0
+    }
 }
 
 /// Which of a module's gates is meant.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum GateSide {
     /// The input gate of that number.
     Input(usize),

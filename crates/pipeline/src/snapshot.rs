@@ -1,6 +1,6 @@
 //! A worker's counters at one moment.
 
-use crate::gate::{GateTraffic, Link, Queue};
+use crate::gate::{GateTraffic, Hooks, Link, Queue};
 use crate::step::Step;
 use tidegate_base::{DropCounters, Duration};
 use tidegate_packet::Occupancy;
@@ -28,6 +28,8 @@ pub struct InputSnapshot {
     pub gate: usize,
     /// What arrived there.
     pub traffic: GateTraffic,
+    /// Bytes that arrived, if a hook counts them.
+    pub byte_count: u64,
     /// The kinds of its hooks.
     pub hooks: Vec<&'static str>,
 }
@@ -41,6 +43,8 @@ pub struct OutputSnapshot {
     pub to: (String, usize),
     /// What left there.
     pub traffic: GateTraffic,
+    /// Bytes that left, if a hook counts them.
+    pub byte_count: u64,
     /// The kinds of its hooks.
     pub hooks: Vec<&'static str>,
 }
@@ -77,6 +81,10 @@ pub struct Snapshot {
     pub sleep_count: u64,
 }
 
+fn bytes_of(hooks: &Hooks) -> u64 {
+    hooks.iter().map(|hook| hook.byte_count()).sum()
+}
+
 /// The counters of `step`, one of `steps`, whose input gates are in `queues`.
 pub(crate) fn snapshot_of(step: &Step, steps: &[Step], queues: &[Queue]) -> ModuleSnapshot {
     let inputs = &queues[step.queues.clone()];
@@ -84,13 +92,14 @@ pub(crate) fn snapshot_of(step: &Step, steps: &[Step], queues: &[Queue]) -> Modu
     let input = |queue: &Queue| InputSnapshot {
         gate: queue.gate,
         traffic: queue.traffic,
+        byte_count: bytes_of(&queue.hooks),
         hooks: queue.hooks.iter().map(|hook| hook.class()).collect(),
     };
     let output = |(gate, link): (usize, &Link)| {
         let queue = &queues[link.to?];
         let to = (steps[queue.step].name.clone(), queue.gate);
         let hooks = link.hooks.iter().map(|hook| hook.class()).collect();
-        Some(OutputSnapshot { gate, to, traffic: link.traffic, hooks })
+        Some(OutputSnapshot { gate, to, traffic: link.traffic, byte_count: bytes_of(&link.hooks), hooks })
     };
     ModuleSnapshot {
         name: step.name.clone(),

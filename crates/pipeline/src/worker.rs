@@ -323,6 +323,11 @@ impl Worker {
         Some(std::mem::replace(place, Box::new(ClosedPort)))
     }
 
+    /// A port, if there is one of that number.
+    pub fn port(&self, port: PortIndex) -> Option<&dyn Port> {
+        self.core.ports.get(port.0).map(|port| &**port)
+    }
+
     /// Adds a hook at a gate. False if no such gate is connected.
     pub fn add_hook(&mut self, module: &str, gate: GateSide, hook: Box<dyn GateHook>) -> bool {
         let Some(hooks) = self.hooks_mut(module, gate) else { return false };

@@ -6,9 +6,9 @@ use super::{Reply, done};
 use crate::controller::{Above, ClassChange, ClassMove, ClassSpec, Place, Policy, Resource, Slot, Subject};
 use crate::names::{self, quoted};
 use crate::proto::bess::{
-    AddTcRequest, CheckSchedulingConstraintsResponse, EmptyRequest, GetTcStatsRequest, GetTcStatsResponse,
-    ListTcsRequest, ListTcsResponse, TrafficClass, UpdateTcParamsRequest, UpdateTcParentRequest,
-    traffic_class::Arg,
+    AddTcRequest, CheckSchedulingConstraintsResponse, EmptyRequest, Error, GetTcStatsRequest,
+    GetTcStatsResponse, ListTcsRequest, ListTcsResponse, TrafficClass, UpdateTcParamsRequest,
+    UpdateTcParentRequest, traffic_class::Arg,
 };
 use crate::{Controller, Fault};
 
@@ -32,8 +32,10 @@ pub(crate) fn check_scheduling_constraints(
     _: EmptyRequest,
 ) -> Reply<CheckSchedulingConstraintsResponse> {
     let found = daemon.check_constraints()?;
+    // Code 0 is success: clients that look no further are told by the lists.
+    let error = (!found.texts.is_empty()).then(|| Error { code: 0, errmsg: found.texts.join("; ") });
     Ok(CheckSchedulingConstraintsResponse {
-        error: None,
+        error,
         fatal: found.fatal,
         violations: found.classes,
         modules: found.modules,

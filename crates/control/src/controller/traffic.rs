@@ -123,8 +123,10 @@ pub struct Violations {
     pub fatal: bool,
     /// Classes on cores that their modules do not allow.
     pub classes: Vec<ViolatingClass>,
-    /// Modules that more workers run than they allow.
+    /// Modules that more workers run than they allow, or none.
     pub modules: Vec<ViolatingModule>,
+    /// What is wrong, each in one line.
+    pub texts: Vec<String>,
 }
 
 /// What is asked of traffic classes.

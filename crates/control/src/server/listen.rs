@@ -41,7 +41,7 @@ pub enum ListenError {
     )]
     Remote(SocketAddr),
     /// An address that cannot be had.
-    #[error("cannot listen on {address}: {source}")]
+    #[error("cannot listen on {address}: {source}; see who does: ss -ltnp")]
     Tcp {
         /// The address.
         address: SocketAddr,

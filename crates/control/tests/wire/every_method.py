@@ -113,7 +113,8 @@ def classes():
     ok("ListTcs", wid=-1)
     usage = {"timestamp": 1.5, "count": "1", "cycles": "2", "packets": "3", "bits": str((1 << 64) - 1)}
     equal(ok("GetTcStats", name="limit"), usage)
-    equal(ok("CheckSchedulingConstraints"), {"fatal": True, "modules": [{"name": "q"}]})
+    said = {"errmsg": "q is on two workers: move it"}
+    equal(ok("CheckSchedulingConstraints"), {"error": said, "fatal": True, "modules": [{"name": "q"}]})
 
 
 def bad_classes():

@@ -172,7 +172,8 @@ impl TrafficClasses for Fake {
 
     fn check_constraints(&mut self) -> Outcome<Violations> {
         let module = bess::check_scheduling_constraints_response::ViolatingModule { name: "q".into() };
-        Ok(Violations { fatal: true, classes: Vec::new(), modules: vec![module] })
+        let texts = vec!["q is on two workers: move it".to_owned()];
+        Ok(Violations { fatal: true, classes: Vec::new(), modules: vec![module], texts })
     }
 
     fn add_class(&mut self, spec: ClassSpec) -> Outcome {
@@ -202,7 +203,7 @@ impl TrafficClasses for Fake {
 
 impl Ports for Fake {
     fn has_driver(&self, driver: &'static Driver) -> bool {
-        driver.name != "VPort"
+        !["MemifPort", "VPort"].contains(&driver.name)
     }
 
     fn reset_ports(&mut self) -> Outcome {

@@ -18,8 +18,6 @@ impl Controller for Daemon {
     }
 
     fn reset_all(&mut self) -> Outcome {
-        self.is_paused = false;
-        self.taps.clear();
         self.change_to(Plant::default())
     }
 

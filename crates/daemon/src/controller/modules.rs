@@ -2,6 +2,7 @@
 
 use super::wall_s;
 use crate::Daemon;
+use crate::hooks::{Count, TRACK, Track};
 use crate::make::{self, Seat};
 use crate::plant::{ModuleWish, Plant};
 use std::collections::BTreeMap;
@@ -13,41 +14,56 @@ use tidegate_control::proto::bess::get_module_info_response::{Attribute, GateHoo
 use tidegate_control::proto::bess::list_modules_response::Module;
 use tidegate_control::{Errno, Fault, Message, generated_name};
 use tidegate_pipeline::metadata::{Access, Place};
-use tidegate_pipeline::{GateTraffic, ModuleSnapshot};
+use tidegate_pipeline::{GateSide, GateTraffic, ModuleSnapshot};
 
 /// What a module did, on all its workers.
 pub(super) struct Total {
-    pub(super) inputs: BTreeMap<u16, (GateTraffic, Vec<&'static str>)>,
-    pub(super) outputs: BTreeMap<u16, (GateTraffic, Vec<&'static str>)>,
+    gates: BTreeMap<GateSide, Count>,
     pub(super) drops: tidegate_base::DropCounters,
     pub(super) busy_ns: u64,
 }
 
 impl Default for Total {
     fn default() -> Self {
-        Self {
-            inputs: BTreeMap::new(),
-            outputs: BTreeMap::new(),
-            drops: tidegate_base::DropCounters::new(),
-            busy_ns: 0,
-        }
+        Self { gates: BTreeMap::new(), drops: tidegate_base::DropCounters::new(), busy_ns: 0 }
     }
 }
 
 impl Total {
     fn add(&mut self, one: &ModuleSnapshot) {
         for gate in &one.inputs {
-            let (traffic, hooks) = self.inputs.entry(gate.gate as u16).or_default();
-            *traffic = *traffic + gate.traffic;
-            hooks.clone_from(&gate.hooks);
+            self.add_gate(GateSide::Input(gate.gate), gate.traffic, gate.byte_count);
         }
         for gate in &one.outputs {
-            let (traffic, hooks) = self.outputs.entry(gate.gate as u16).or_default();
-            *traffic = *traffic + gate.traffic;
-            hooks.clone_from(&gate.hooks);
+            self.add_gate(GateSide::Output(gate.gate), gate.traffic, gate.byte_count);
         }
         self.drops.merge(&one.traffic.drops);
         self.busy_ns += one.traffic.busy.as_nanos();
+    }
+
+    fn add_gate(&mut self, side: GateSide, traffic: GateTraffic, bytes: u64) {
+        let count = self.gates.entry(side).or_default();
+        count.batches += traffic.batch_count;
+        count.packets += traffic.packet_count;
+        count.bytes += bytes;
+    }
+
+    /// What passed a gate since it was made.
+    pub(super) fn count_at(&self, side: GateSide) -> Count {
+        self.gates.get(&side).copied().unwrap_or_default()
+    }
+
+    /// Packets that arrived.
+    pub(super) fn received(&self) -> u64 {
+        self.counts()
+            .filter(|(side, _)| matches!(side, GateSide::Input(_)))
+            .map(|(_, count)| count.packets)
+            .sum()
+    }
+
+    /// All gates, input before output.
+    pub(super) fn counts(&self) -> impl Iterator<Item = (GateSide, Count)> {
+        self.gates.iter().map(|(side, count)| (*side, *count))
     }
 }
 
@@ -98,6 +114,23 @@ impl Daemon {
         self.shelf.retain(|serial, _| plant.modules.values().any(|module| module.serial == *serial));
     }
 
+    /// What a controller sees of a gate: an output gate counts as long as it is tracked, an input gate always.
+    fn shown(&self, name: &str, side: GateSide, total: &Total) -> (Count, Vec<GateHook>) {
+        let site = (name.to_owned(), side);
+        let now = total.count_at(side);
+        let track = self.tracks.get(&site);
+        let count = match (track, side) {
+            (Some(track), _) => now.since(track.base),
+            (None, GateSide::Input(_)) => now,
+            (None, GateSide::Output(_)) => Count::default(),
+        };
+        let hook =
+            |class: &str, name: &str| GateHook { class_name: class.to_owned(), hook_name: name.to_owned() };
+        let taps = self.taps.iter().filter(|tap| tap.site == site);
+        let taps = taps.map(|tap| hook(tap.format.class(), &tap.name));
+        (count, track.map(|track| hook(TRACK, &track.name)).into_iter().chain(taps).collect())
+    }
+
     fn attributes(&self, name: &str, wish: &ModuleWish) -> Vec<Attribute> {
         let number = self.plant.modules.keys().position(|other| other == name).unwrap_or(usize::MAX);
         let places = self.layout.places(number);
@@ -118,11 +151,6 @@ impl Daemon {
 
 fn missing(name: &str) -> Fault {
     Fault::missing(format!("there is no module {name}: list what there is, or create it"))
-}
-
-fn gate_hooks(own: &str, kinds: &[&'static str]) -> Vec<GateHook> {
-    let hook = |class: &str| GateHook { class_name: class.to_owned(), hook_name: class.to_lowercase() };
-    (!own.is_empty()).then(|| hook(own)).into_iter().chain(kinds.iter().map(|kind| hook(kind))).collect()
 }
 
 impl Modules for Daemon {
@@ -182,28 +210,29 @@ impl Modules for Daemon {
         let mut ogates = Vec::new();
         for ((from, ogate), (to, igate)) in &self.plant.links {
             if to == name {
-                let (traffic, hooks) = total.inputs.get(igate).cloned().unwrap_or_default();
+                let (count, gatehooks) = self.shown(name, GateSide::Input((*igate).into()), &total);
                 let gate = igates.entry(*igate).or_insert_with(|| IGate {
                     igate: (*igate).into(),
-                    cnt: traffic.batch_count,
-                    pkts: traffic.packet_count,
+                    cnt: count.batches,
+                    pkts: count.packets,
+                    bytes: count.bytes,
                     timestamp,
-                    gatehooks: gate_hooks("", &hooks),
+                    gatehooks,
                     ..IGate::default()
                 });
                 gate.ogates.push(i_gate::OGate { ogate: (*ogate).into(), name: from.clone() });
             }
             if from == name {
-                let (traffic, hooks) = total.outputs.get(ogate).cloned().unwrap_or_default();
+                let (count, gatehooks) = self.shown(name, GateSide::Output((*ogate).into()), &total);
                 ogates.push(OGate {
                     ogate: (*ogate).into(),
-                    cnt: traffic.batch_count,
-                    pkts: traffic.packet_count,
-                    bytes: 0,
+                    cnt: count.batches,
+                    pkts: count.packets,
+                    bytes: count.bytes,
                     timestamp,
                     name: to.clone(),
                     igate: (*igate).into(),
-                    gatehooks: gate_hooks("Track", &hooks),
+                    gatehooks,
                 });
             }
         }
@@ -220,7 +249,7 @@ impl Modules for Daemon {
     }
 
     fn connect(&mut self, connection: Connection) -> Outcome {
-        let Connection { from, ogate, to, igate, .. } = connection;
+        let Connection { from, ogate, to, igate, default_hooks } = connection;
         let (from, to) = ((from, ogate), (to, igate));
         if let Some((module, gate)) = self.plant.links.get(&from) {
             let text = format!(
@@ -230,8 +259,13 @@ impl Modules for Daemon {
             return Err(Fault::new(Errno::EBUSY, text));
         }
         let mut next = self.plant.clone();
+        let site = (from.0.clone(), GateSide::Output(from.1.into()));
         next.links.insert(from, to);
-        self.change(next)
+        self.change(next)?;
+        if default_hooks {
+            self.tracks.insert(site, Track::by_default());
+        }
+        Ok(())
     }
 
     fn disconnect(&mut self, module: &str, ogate: u16) -> Outcome {
@@ -261,7 +295,7 @@ impl Modules for Daemon {
             answer = match self.shelf.get_mut(&wish.serial) {
                 Some(module) => make::command(&wish, module.as_mut(), command, arg.clone())?,
                 None => {
-                    let mut module = make::make_like(&wish, Seat::TRIAL)?;
+                    let mut module = make::make_like(&wish, &wish.said, Seat::TRIAL)?;
                     make::command(&wish, module.as_mut(), command, arg.clone())?
                 }
             };

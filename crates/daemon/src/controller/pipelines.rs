@@ -2,11 +2,13 @@
 
 use super::wall_s;
 use crate::Daemon;
+use crate::hooks::{Count, Site, Track};
 use crate::plant::{ModuleWish, Plant, WorkerWish};
 use std::collections::{BTreeMap, HashMap};
 use tidegate_control::Fault;
 use tidegate_control::controller::{
-    Above, ClassSpec, Kinds, ModuleSpec, Outcome, PipelinePlan, Pipelines, Place, Policy, Resource, Slot,
+    Above, ClassSpec, Connection, Kinds, ModuleSpec, Outcome, PipelinePlan, Pipelines, Place, Policy,
+    Resource, Slot,
 };
 use tidegate_control::proto::bess::{
     AddWorkerRequest, ConnectModulesRequest, CreateModuleRequest, CreatePortRequest, TrafficClass,
@@ -18,7 +20,7 @@ use tidegate_control::proto::v1::{
     attribute::Access as ShownAccess, gate_counters::Direction,
 };
 use tidegate_packet::SCRATCH_LEN;
-use tidegate_pipeline::GateTraffic;
+use tidegate_pipeline::GateSide;
 use tidegate_pipeline::metadata::Access;
 
 impl Daemon {
@@ -84,22 +86,32 @@ impl Daemon {
         if check_only {
             return Ok(answer);
         }
-        let new_ports: Vec<String> =
+        let mut new_ports: Vec<String> =
             next.ports.keys().filter(|port| !self.plant.ports.contains_key(*port)).cloned().collect();
         let opened = self.open_all(&next, &new_ports);
+        let fresh = self.fresh_links(plan);
         let outcome = opened.and_then(|()| self.change(next));
         if outcome.is_err() {
-            new_ports.iter().filter(|port| !self.plant.ports.contains_key(*port)).for_each(|port| {
-                self.harbour.remove(port);
-            });
+            new_ports.retain(|port| !self.plant.ports.contains_key(port));
+            new_ports.iter().for_each(|port| self.close_port(port));
         }
-        outcome.map(|()| answer)
+        outcome?;
+        self.tracks.extend(fresh.into_iter().map(|site| (site, Track::by_default())));
+        Ok(answer)
+    }
+
+    /// Output gates of a plan that have the usual hooks and lead somewhere else than before, or were not there.
+    fn fresh_links(&self, plan: &PipelinePlan) -> Vec<Site> {
+        let links = plan.connections.iter().filter(|link| link.default_hooks);
+        let is_fresh = |link: &&Connection| {
+            self.plant.links.get(&(link.from.clone(), link.ogate)) != Some(&(link.to.clone(), link.igate))
+        };
+        links.filter(is_fresh).map(|link| (link.from.clone(), GateSide::Output(link.ogate.into()))).collect()
     }
 
     fn open_all(&mut self, next: &Plant, ports: &[String]) -> Outcome {
         for name in ports {
-            let port = crate::ports::open(&next.ports[name]).map_err(|fault| fault.of(name))?;
-            self.harbour.insert(name.clone(), port);
+            self.open_port(name, &next.ports[name])?;
         }
         Ok(())
     }
@@ -171,14 +183,18 @@ const fn resource_name(resource: Resource) -> &'static str {
     }
 }
 
-fn gate_record(module: &str, direction: Direction, gate: u16, traffic: GateTraffic) -> GateCounters {
+fn gate_record(module: &str, side: GateSide, count: Count) -> GateCounters {
+    let (direction, gate) = match side {
+        GateSide::Input(gate) => (Direction::Input, gate),
+        GateSide::Output(gate) => (Direction::Output, gate),
+    };
     GateCounters {
         module: module.to_owned(),
         direction: direction.into(),
-        gate: gate.into(),
-        batches: traffic.batch_count,
-        packets: traffic.packet_count,
-        bytes: 0,
+        gate: gate as u32,
+        batches: count.batches,
+        packets: count.packets,
+        bytes: count.bytes,
     }
 }
 
@@ -256,20 +272,14 @@ impl Pipelines for Daemon {
         let totals = if kinds.gates || kinds.modules { self.totals()? } else { BTreeMap::new() };
         for (name, total) in &totals {
             if kinds.gates {
-                let gate = |direction| {
-                    move |(gate, (traffic, _)): (&u16, &(GateTraffic, Vec<_>))| {
-                        gate_record(name, direction, *gate, *traffic)
-                    }
-                };
-                answer.gates.extend(total.inputs.iter().map(gate(Direction::Input)));
-                answer.gates.extend(total.outputs.iter().map(gate(Direction::Output)));
+                answer.gates.extend(total.counts().map(|(side, count)| gate_record(name, side, count)));
             }
             if kinds.modules {
                 let drops = total.drops.iter().filter(|(_, count)| *count > 0);
                 answer.modules.push(ModuleCounters {
                     module: name.clone(),
                     cycles: total.busy_ns,
-                    packets: total.inputs.values().map(|(traffic, _)| traffic.packet_count).sum(),
+                    packets: total.received(),
                     deadend_packets: total.drops.of(tidegate_base::DropReason::Policy),
                     drops: drops
                         .map(|(reason, packets)| DropCounter { reason: reason.as_str().to_owned(), packets })

@@ -22,6 +22,39 @@ impl Daemon {
         })
     }
 
+    /// Opens a port; a worker gets it with the next change.
+    pub(super) fn open_port(&mut self, name: &str, spec: &PortSpec) -> Outcome {
+        let opened = ports::open(name, spec).map_err(|fault| fault.of(format!("port {name}")))?;
+        self.harbour.insert(name.to_owned(), opened.port);
+        self.devices.extend(opened.device.map(|device| (name.to_owned(), device)));
+        Ok(())
+    }
+
+    /// Closes a port that no worker got.
+    pub(super) fn close_port(&mut self, name: &str) {
+        self.harbour.remove(name);
+        self.devices.remove(name);
+    }
+
+    /// The address of a port, or that of ports that have none.
+    fn mac_of(&self, name: &str) -> String {
+        let mac = self.devices.get(name).and_then(|device| device.mac().ok());
+        mac.unwrap_or_else(|| MAC_NONE.to_owned())
+    }
+
+    /// Whether somebody is at the other end of a port.
+    fn is_linked(&self, name: &str) -> Outcome<bool> {
+        if let Some(port) = self.harbour.get(name) {
+            return Ok(port.is_linked());
+        }
+        let place = self.placement.ports.get(name).zip(self.port_indices.get(name));
+        let Some((running, index)) = place.and_then(|(wid, index)| Some((self.workers.get(wid)?, *index)))
+        else {
+            return Ok(false);
+        };
+        running.ask(move |worker| worker.port(index).is_some_and(|port| port.is_linked()))
+    }
+
     /// What went through a port.
     pub(super) fn port_counters(&self, name: &str) -> Outcome<PortCounters> {
         if let Some(port) = self.harbour.get(name) {
@@ -57,7 +90,7 @@ impl Ports for Daemon {
         let port = |(name, spec): (&String, &PortSpec)| Port {
             name: name.clone(),
             driver: spec.driver.name.to_owned(),
-            mac_addr: MAC_NONE.to_owned(),
+            mac_addr: self.mac_of(name),
             num_inc_q: spec.rx_queues.into(),
             num_out_q: spec.tx_queues.into(),
             size_inc_q: spec.rx_descriptors.unwrap_or(0).into(),
@@ -75,15 +108,15 @@ impl Ports for Daemon {
                 format!("there is a port {name} already: give this one another name, or destroy that one");
             return Err(Fault::new(Errno::EEXIST, text));
         }
-        let port = ports::open(&spec)?;
+        self.open_port(&name, &spec)?;
         let mut next = self.plant.clone();
         next.ports.insert(name.clone(), PortSpec { name: Some(name.clone()), ..spec });
-        self.harbour.insert(name.clone(), port);
         if let Err(fault) = self.change(next) {
-            self.harbour.remove(&name);
+            self.close_port(&name);
             return Err(fault);
         }
-        Ok(CreatePortResponse { error: None, name, mac_addr: MAC_NONE.to_owned() })
+        let mac_addr = self.mac_of(&name);
+        Ok(CreatePortResponse { error: None, name, mac_addr })
     }
 
     fn destroy_port(&mut self, name: &str) -> Outcome {
@@ -99,6 +132,9 @@ impl Ports for Daemon {
 
     fn set_port(&mut self, name: &str, settings: PortSettings) -> Outcome {
         self.port(name)?;
+        if let Some(device) = self.devices.get(name) {
+            return device.set(&settings);
+        }
         let is_as_it_is = settings.mac.is_none() && settings.mtu.is_none_or(|mtu| mtu == MTU_DEFAULT);
         if is_as_it_is && settings.up {
             return Ok(());
@@ -110,6 +146,9 @@ impl Ports for Daemon {
 
     fn port_settings(&mut self, name: &str) -> Outcome<PortConf> {
         self.port(name)?;
+        if let Some(device) = self.devices.get(name) {
+            return device.settings();
+        }
         Ok(PortConf { mac_addr: MAC_NONE.to_owned(), mtu: MTU_DEFAULT, admin_up: true })
     }
 
@@ -127,7 +166,11 @@ impl Ports for Daemon {
 
     fn link_status(&mut self, name: &str) -> Outcome<GetLinkStatusResponse> {
         self.port(name)?;
-        Ok(GetLinkStatusResponse { error: None, speed: 0, full_duplex: true, autoneg: false, link_up: true })
+        if let Some(device) = self.devices.get(name) {
+            return device.link();
+        }
+        let link_up = self.is_linked(name)?;
+        Ok(GetLinkStatusResponse { error: None, speed: 0, full_duplex: true, autoneg: false, link_up })
     }
 
     fn pools(&mut self, node: Option<u32>) -> Outcome<Vec<MempoolDump>> {

@@ -2,12 +2,13 @@
 
 use super::wall_s;
 use crate::Daemon;
-use crate::plant::Plant;
+use crate::plant::{Plant, Violation, place_as_far_as_may_be};
 use std::collections::HashMap;
 use tidegate_control::controller::{
     Above, ClassChange, ClassMove, ClassSpec, Outcome, Place, Policy, Resource, Subject, TrafficClasses,
     Violations,
 };
+use tidegate_control::proto::bess::check_scheduling_constraints_response::ViolatingModule;
 use tidegate_control::proto::bess::list_tcs_response::TrafficClassStatus;
 use tidegate_control::proto::bess::{GetTcStatsResponse, TrafficClass, traffic_class::Arg};
 use tidegate_control::{Errno, Fault};
@@ -226,8 +227,14 @@ impl TrafficClasses for Daemon {
     }
 
     fn check_constraints(&mut self) -> Outcome<Violations> {
-        // What would violate them was refused when it was asked for.
-        Ok(Violations::default())
+        let (_, found) = place_as_far_as_may_be(&self.plant, &self.placement);
+        let module = |violation: &Violation| ViolatingModule { name: violation.module.clone() };
+        Ok(Violations {
+            fatal: found.iter().any(|violation| violation.is_fatal),
+            classes: Vec::new(),
+            modules: found.iter().map(module).collect(),
+            texts: found.into_iter().map(|violation| violation.text).collect(),
+        })
     }
 
     fn add_class(&mut self, spec: ClassSpec) -> Outcome {

@@ -8,10 +8,7 @@ use tidegate_control::{Errno, Fault};
 
 impl Daemon {
     fn set_paused(&mut self, wid: u8, is_paused: bool) -> Outcome {
-        let running = self.workers.get_mut(&wid).ok_or_else(|| missing(wid))?;
-        running.ask(move |worker| worker.set_paused(is_paused))?;
-        running.is_paused = is_paused;
-        Ok(())
+        self.workers.get_mut(&wid).ok_or_else(|| missing(wid))?.set_paused(is_paused)
     }
 }
 
@@ -32,16 +29,14 @@ fn held_by(plant: &Plant, wid: u8) -> Option<String> {
 impl Workers for Daemon {
     fn pause_all(&mut self) -> Outcome {
         self.is_paused = true;
-        Ok(())
+        self.workers.values_mut().try_for_each(|worker| worker.set_paused(true))
     }
 
     fn resume_all(&mut self) -> Outcome {
-        self.is_paused = false;
-        let paused: Vec<u8> =
-            self.workers.iter().filter(|(_, worker)| worker.is_paused).map(|(wid, _)| *wid).collect();
-        paused.into_iter().try_for_each(|wid| self.set_paused(wid, false))?;
-        // Tasks that lost their workers find one.
-        self.change(self.plant.clone())
+        let was_paused = std::mem::replace(&mut self.is_paused, false);
+        // Tasks that lost their workers find one, and what could not run is refused: then all stays as it was.
+        self.change(self.plant.clone()).inspect_err(|_| self.is_paused = was_paused)?;
+        self.workers.values_mut().try_for_each(|worker| worker.set_paused(false))
     }
 
     fn pause_worker(&mut self, wid: u8) -> Outcome {
@@ -61,14 +56,13 @@ impl Workers for Daemon {
     }
 
     fn workers(&mut self) -> Outcome<Vec<WorkerStatus>> {
-        let is_paused = self.is_paused;
         let mut list = Vec::new();
         for (wid, worker) in &self.workers {
             let class_count = worker.ask(|worker| worker.edit_classes(|tree| tree.iter().count()))?;
             list.push(WorkerStatus {
                 wid: (*wid).into(),
                 core: self.plant.workers.get(wid).map_or(-1, |wish| wish.core.into()),
-                running: !is_paused && !worker.is_paused,
+                running: !worker.is_paused,
                 num_tcs: class_count as i64,
                 silent_drops: 0,
             });

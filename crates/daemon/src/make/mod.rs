@@ -1,19 +1,36 @@
 //! Modules from the protocol's words: a class's name and its argument become a module, a command's name and its argument
 //! a change to one.
 //!
+//! ```text
+//!   recipe.rs   a row of a table: how a class is made and commanded      field.rs   what many arguments hold
+//!   basic.rs, ports.rs, header.rs, encap.rs, split.rs, mark.rs, queue.rs, matching.rs, lookup.rs, nat.rs, flow_gen.rs
+//!               a table each
+//! ```
 //! Invariant: whatever the argument, there is a module or a [`Fault`]; a command that is refused changes nothing.
 
-mod build;
-mod command;
+mod basic;
+mod encap;
+mod errno;
 mod field;
+mod flow_gen;
+mod header;
+mod lookup;
+mod mark;
+mod matching;
+mod nat;
+mod ports;
+mod queue;
+mod recipe;
+mod split;
+
+pub(crate) use recipe::Retold;
 
 use crate::plant::ModuleWish;
+use recipe::{Answer, Class, Sharing};
+use std::any::Any;
 use tidegate_control::classes::{ModuleClass, ModuleCommand};
-use tidegate_control::{Fault, Message};
-use tidegate_modules::ParameterError;
+use tidegate_control::{Errno, Fault, Message};
 use tidegate_pipeline::{Module, PortIndex};
-
-pub(crate) use command::command;
 
 /// Where a module will be.
 #[derive(Clone, Copy, Debug)]
@@ -29,86 +46,38 @@ impl Seat {
     pub(crate) const TRIAL: Self = Self { wid: 0, port: PortIndex(0) };
 }
 
-/// What there is to say about a class.
-struct Trait {
-    name: &'static str,
-    /// Workers may each have one of it, made alike: what it keeps of frames matters to nobody.
-    is_shareable: bool,
-    /// It is made anew for each worker that it comes to, because it knows the worker or a port there.
-    is_seated: bool,
-}
-
-const fn own(name: &'static str) -> Trait {
-    Trait { name, is_shareable: false, is_seated: false }
-}
-
-const fn shared(name: &'static str) -> Trait {
-    Trait { name, is_shareable: true, is_seated: false }
-}
-
-const fn seated(name: &'static str, is_shareable: bool) -> Trait {
-    Trait { name, is_shareable, is_seated: true }
-}
-
-/// The classes that this daemon has.
-const CLASSES: &[Trait] = &[
-    own("ArpResponder"),
-    own("Buffer"),
-    shared("Bypass"),
-    own("Dump"),
-    shared("EtherEncap"),
-    shared("GenericDecap"),
-    shared("GenericEncap"),
-    shared("HashLB"),
-    shared("IPChecksum"),
-    shared("IPEncap"),
-    shared("IPSwap"),
-    shared("L4Checksum"),
-    shared("MACSwap"),
-    shared("MPLSPop"),
-    shared("Merge"),
-    shared("MetadataTest"),
-    own("NoOP"),
-    seated("PortInc", false),
-    seated("PortOut", false),
-    own("Queue"),
-    shared("RandomSplit"),
-    shared("RandomUpdate"),
-    shared("Replicate"),
-    shared("Rewrite"),
-    shared("RoundRobin"),
-    shared("SetMetadata"),
-    shared("Sink"),
-    own("Source"),
-    shared("Split"),
-    shared("Timestamp"),
-    shared("Update"),
-    shared("UpdateTTL"),
-    shared("VLANPop"),
-    shared("VLANPush"),
-    shared("VLANSplit"),
-    shared("VXLANDecap"),
-    shared("VXLANEncap"),
-    seated("WorkerSplit", true),
+/// The classes that this daemon has, by family.
+const FAMILIES: &[&[&dyn Class]] = &[
+    basic::CLASSES,
+    ports::CLASSES,
+    header::CLASSES,
+    encap::CLASSES,
+    split::CLASSES,
+    mark::CLASSES,
+    queue::CLASSES,
+    matching::CLASSES,
+    lookup::CLASSES,
+    nat::CLASSES,
+    flow_gen::CLASSES,
 ];
 
-fn trait_of(class: &ModuleClass) -> Option<&'static Trait> {
-    CLASSES.iter().find(|known| known.name == class.name)
+fn recipe_of(class: &ModuleClass) -> Option<&'static dyn Class> {
+    FAMILIES.iter().copied().flatten().copied().find(|recipe| recipe.name() == class.name)
 }
 
 /// Whether there are modules of that class here.
 pub(crate) fn is_known(class: &ModuleClass) -> bool {
-    trait_of(class).is_some()
+    recipe_of(class).is_some()
 }
 
 /// Whether several workers may each have one.
 pub(crate) fn is_shareable(class: &ModuleClass) -> bool {
-    trait_of(class).is_some_and(|it| it.is_shareable)
+    recipe_of(class).is_some_and(|it| it.sharing() == Sharing::Each)
 }
 
 /// Whether it is made for its worker.
 pub(crate) fn is_seated(class: &ModuleClass) -> bool {
-    trait_of(class).is_some_and(|it| it.is_seated)
+    recipe_of(class).is_some_and(Class::is_seated)
 }
 
 /// The port that a module of this argument uses.
@@ -116,42 +85,69 @@ pub(crate) fn port_of(arg: &Message) -> Option<String> {
     match arg {
         Message::PortIncArg(arg) => Some(arg.port.clone()),
         Message::PortOutArg(arg) => Some(arg.port.clone()),
+        Message::QueueIncArg(arg) => Some(arg.port.clone()),
+        Message::QueueOutArg(arg) => Some(arg.port.clone()),
         _ => None,
     }
 }
 
 /// A module of that class.
 pub(crate) fn make(class: &ModuleClass, arg: &Message, seat: Seat) -> Result<Box<dyn Module>, Fault> {
-    if !is_known(class) {
-        return Err(Fault::unsupported(format!("there are no modules of class {} here yet", class.name)));
-    }
-    build::build(class, arg.clone(), seat)
+    let missing = || Fault::unsupported(format!("there are no modules of class {} here yet", class.name));
+    recipe_of(class).ok_or_else(missing)?.make(arg.clone(), seat)
 }
 
-/// Another module like `wish`, with what it was told since.
-pub(crate) fn make_like(wish: &ModuleWish, seat: Seat) -> Result<Box<dyn Module>, Fault> {
+/// Another module like `wish`, that was told the same.
+pub(crate) fn make_like(wish: &ModuleWish, told: &Retold, seat: Seat) -> Result<Box<dyn Module>, Fault> {
     let mut module = make(wish.class, &wish.arg, seat)?;
-    for (said, arg) in &wish.said {
-        command(wish, module.as_mut(), said, arg.clone())?;
+    for (name, arg) in told {
+        run(wish.class, module.as_mut(), name, arg.clone())?;
     }
     Ok(module)
 }
 
-/// Notes a command that changed a module, and forgets those that it makes void.
+/// Runs a command on a module.
+pub(crate) fn command(
+    wish: &ModuleWish,
+    module: &mut dyn Module,
+    command: &'static ModuleCommand,
+    arg: Message,
+) -> Answer {
+    let own = recipe_of(wish.class).and_then(|recipe| recipe.command(command.name));
+    match (own, command.name) {
+        (None, "get_initial_arg") => Ok(Some(wish.arg.clone())),
+        _ => run(wish.class, module, command.name, arg),
+    }
+}
+
+fn run(class: &ModuleClass, module: &mut dyn Any, name: &str, arg: Message) -> Answer {
+    let command = recipe_of(class).and_then(|recipe| recipe.command(name));
+    let missing = || Fault::unsupported(format!("{} has no command {name} here yet", class.name));
+    command.ok_or_else(missing)?.run(module, arg)
+}
+
+/// What a module was told, as it tells it itself; `None` if the daemon remembers that.
+pub(crate) fn retell(class: &ModuleClass, module: &mut dyn Module) -> Option<Retold> {
+    recipe_of(class)?.retell(module)
+}
+
+/// Notes a command that changed a module, and forgets those that it makes void, where another may be made like it.
 pub(crate) fn note(wish: &mut ModuleWish, command: &'static ModuleCommand, arg: &Message) {
-    if !is_shareable(wish.class) || command.name.starts_with("get_") {
+    let Some(recipe) = recipe_of(wish.class) else { return };
+    let is_remembered = recipe.is_seated() || recipe.sharing() == Sharing::Each && !recipe.tells();
+    if !is_remembered || command.name.starts_with("get_") {
         return;
     }
     if command.name == "clear" {
-        wish.said.retain(|(said, _)| said.name != "add");
+        wish.said.retain(|(said, _)| *said != "add");
     }
     if command.name != "add" {
-        wish.said.retain(|(said, _)| said.name != command.name);
+        wish.said.retain(|(said, _)| *said != command.name);
     }
-    wish.said.push((command, arg.clone()));
+    wish.said.push((command.name, arg.clone()));
 }
 
-/// A module's refusal.
-fn refused(error: ParameterError) -> Fault {
-    Fault::invalid(error.to_string())
+/// Where draws by lot start.
+fn seed() -> Result<u64, Fault> {
+    tidegate_sys::random::u64().map_err(|error| Fault::new(Errno::EIO, error.to_string()))
 }

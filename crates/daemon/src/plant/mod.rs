@@ -6,12 +6,13 @@ mod place;
 mod trees;
 
 pub(crate) use check::check;
-pub(crate) use place::{Placement, place};
+pub(crate) use place::{Placement, Violation, place, place_as_far_as_may_be};
 pub(crate) use trees::{Leaf, Trees, fault as class_fault, sync};
 
+use crate::make::Retold;
 use std::collections::BTreeMap;
 use tidegate_control::Message;
-use tidegate_control::classes::{ModuleClass, ModuleCommand};
+use tidegate_control::classes::ModuleClass;
 use tidegate_control::controller::{Above, ClassSpec, Place, PortSpec};
 use tidegate_pipeline::GateCounts;
 use tidegate_pipeline::metadata::Attribute;
@@ -40,7 +41,7 @@ pub(crate) struct ModuleWish {
     /// The port that it receives from or sends to.
     pub(crate) port: Option<String>,
     /// Commands that changed it, for another of its kind to be made like it.
-    pub(crate) said: Vec<(&'static ModuleCommand, Message)>,
+    pub(crate) said: Retold,
 }
 
 /// All that is wished for.

@@ -19,8 +19,27 @@ impl Placement {
     }
 }
 
+/// What keeps a plant from being run as it is wished.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Violation {
+    pub(crate) module: String,
+    /// What is wrong, and what would mend it.
+    pub(crate) text: String,
+    /// It cannot run so at all.
+    pub(crate) is_fatal: bool,
+}
+
 /// Places `plant`; `EBUSY` if a module would be on more workers than it may.
 pub(crate) fn place(plant: &Plant, before: &Placement) -> Result<Placement, Fault> {
+    let (placement, violations) = place_as_far_as_may_be(plant, before);
+    match violations.into_iter().find(|violation| violation.is_fatal) {
+        None => Ok(placement),
+        Some(violation) => Err(Fault::new(Errno::EBUSY, violation.text)),
+    }
+}
+
+/// Places `plant`, with a module or port that too many workers want on one of them, and says what is wrong.
+pub(crate) fn place_as_far_as_may_be(plant: &Plant, before: &Placement) -> (Placement, Vec<Violation>) {
     let mut modules: BTreeMap<String, BTreeSet<u8>> = BTreeMap::new();
     let mut next: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for ((from, _), (to, _)) in &plant.links {
@@ -34,16 +53,34 @@ pub(crate) fn place(plant: &Plant, before: &Placement) -> Result<Placement, Faul
             }
         }
     }
+    let mut violations = Vec::new();
     for (name, module) in &plant.modules {
         let workers = modules.entry(name.clone()).or_default();
         if workers.is_empty() {
+            violations.extend(unreached(name, plant));
             let stays = before.modules.get(name).and_then(|before| before.first());
             workers.extend(stays.filter(|wid| plant.workers.contains_key(wid)));
         }
-        check_sharing(name, module, workers)?;
+        if let Some(violation) = overshared(name, module, workers) {
+            violations.push(violation);
+            keep_one(workers, before.modules.get(name).and_then(|before| before.first()));
+        }
     }
-    let ports = place_ports(plant, &modules, before)?;
-    Ok(Placement { modules, ports })
+    let ports = place_ports(plant, &mut modules, before, &mut violations);
+    (Placement { modules, ports }, violations)
+}
+
+/// Leaves `preferred`, if it is among them, or else the first.
+fn keep_one(workers: &mut BTreeSet<u8>, preferred: Option<&u8>) {
+    let kept = preferred.filter(|wid| workers.contains(wid)).or(workers.first()).copied();
+    workers.retain(|wid| Some(*wid) == kept);
+}
+
+/// A module that is joined to others and that no task leads frames to.
+fn unreached(name: &str, plant: &Plant) -> Option<Violation> {
+    let is_joined = plant.links.iter().any(|((from, _), (to, _))| from == name || to == name);
+    let text = || format!("no task reaches {name}: connect something to it that has one, or add a worker");
+    is_joined.then(|| Violation { module: name.to_owned(), text: text(), is_fatal: false })
 }
 
 fn reach<'p>(
@@ -60,16 +97,16 @@ fn reach<'p>(
     }
 }
 
-fn check_sharing(name: &str, module: &ModuleWish, workers: &BTreeSet<u8>) -> Result<(), Fault> {
+fn overshared(name: &str, module: &ModuleWish, workers: &BTreeSet<u8>) -> Option<Violation> {
     if workers.len() <= 1 || (make::is_shareable(module.class) && module.task_count == 0) {
-        return Ok(());
+        return None;
     }
     let text = format!(
         "{name} ({}) may be run by one worker only, and tasks of workers {} reach it: move them to one",
         module.class.name,
         list(workers)
     );
-    Err(Fault::new(Errno::EBUSY, text))
+    Some(Violation { module: name.to_owned(), text, is_fatal: true })
 }
 
 fn list(workers: &BTreeSet<u8>) -> String {
@@ -78,20 +115,24 @@ fn list(workers: &BTreeSet<u8>) -> String {
 
 fn place_ports(
     plant: &Plant,
-    modules: &BTreeMap<String, BTreeSet<u8>>,
+    modules: &mut BTreeMap<String, BTreeSet<u8>>,
     before: &Placement,
-) -> Result<BTreeMap<String, u8>, Fault> {
+    violations: &mut Vec<Violation>,
+) -> BTreeMap<String, u8> {
     let mut ports = BTreeMap::new();
     for (name, module) in &plant.modules {
         let Some(port) = &module.port else { continue };
-        for wid in modules.get(name).into_iter().flatten() {
-            let other = *ports.entry(port.clone()).or_insert(*wid);
-            if other != *wid {
+        let Some(workers) = modules.get_mut(name) else { continue };
+        for wid in std::mem::take(workers) {
+            let other = *ports.entry(port.clone()).or_insert(wid);
+            if other == wid {
+                workers.insert(wid);
+            } else {
                 let text = format!(
                     "port {port} belongs to one worker, and workers {other} and {wid} want it: \
                                     move the tasks that reach it to one"
                 );
-                return Err(Fault::new(Errno::EBUSY, text));
+                violations.push(Violation { module: name.clone(), text, is_fatal: true });
             }
         }
     }
@@ -100,5 +141,5 @@ fn place_ports(
             ports.entry(port.clone()).or_insert(*wid);
         }
     }
-    Ok(ports)
+    ports
 }

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::make::{self, Seat};
+use tidegate_control::Errno;
 use tidegate_control::classes::module;
 use tidegate_control::controller::{ClassSpec, Policy, Slot};
-use tidegate_control::{Errno, Kind};
 
 fn plant(modules: &[(&str, &str)], links: &[(&str, u16, &str, u16)]) -> Plant {
     let mut plant = Plant::default();
@@ -69,6 +69,25 @@ fn module_with_state_is_refused_on_two_workers() {
     let refused = place(&plant, &Placement::default()).unwrap_err();
     assert_eq!(refused.errno, Errno::EBUSY);
     assert!(refused.text.contains("r (ArpResponder)") && refused.text.contains("0, 1"), "{}", refused.text);
+}
+
+#[test]
+fn what_cannot_run_is_placed_as_far_as_may_be_and_told() {
+    let modules = [("a", "Source"), ("b", "Source"), ("r", "ArpResponder"), ("s", "Sink"), ("x", "Bypass")];
+    let links = [("a", 0, "r", 0), ("b", 0, "r", 0), ("r", 0, "s", 0), ("x", 0, "s", 0)];
+    let mut plant = plant(&modules, &links);
+    put(&mut plant, "b", Above::Worker(1), None);
+    let (placement, violations) = place_as_far_as_may_be(&plant, &Placement::default());
+    assert_eq!((&placement.modules["r"], &placement.modules["b"]), (&[0].into(), &[1].into()));
+    let told: Vec<_> = violations.iter().map(|it| (it.module.as_str(), it.is_fatal)).collect();
+    assert_eq!(told, [("r", true), ("x", false)]);
+    put(&mut plant, "a", Above::Worker(1), None);
+    let (moved, violations) = place_as_far_as_may_be(&plant, &placement);
+    assert_eq!(moved.modules["r"], [1].into());
+    assert!(violations.iter().all(|it| !it.is_fatal));
+    plant.tasks.remove(&("a".to_owned(), 0));
+    let (stays, _) = place_as_far_as_may_be(&plant, &moved);
+    assert_eq!(stays.modules["r"], [1].into());
 }
 
 #[test]
@@ -162,6 +181,4 @@ fn every_class_that_is_known_is_in_the_protocols_table() {
             Err(fault) => assert_ne!(fault.errno, Errno::ENOTSUP, "{}: {fault}", class.name),
         }
     }
-    assert!(!make::is_known(module("BPF").unwrap()));
-    let _ = Kind::EmptyArg;
 }
