@@ -86,9 +86,8 @@ pub struct HookClass {
 /// Every module class that the protocol names.
 pub const MODULES: &[ModuleClass] = modules::MODULES;
 
-/// Every driver that the protocol names, and our own.
+/// Every driver that the protocol names.
 pub const DRIVERS: &[Driver] = &[
-    driver("MemifPort", Kind::MemifPortArg, "another process, over memory that both map (memif 2.0)"),
     driver("PCAPPort", Kind::PcapPortArg, "a network device of the host, by packet socket"),
     driver("PMDPort", Kind::PmdPortArg, "a NIC, or a virtual device string that one of our ports can serve"),
     driver("UnixSocketPort", Kind::UnixSocketPortArg, "a process that connects to a SEQPACKET socket"),

@@ -133,7 +133,6 @@ impl Message {
             Message::PmdPortArg(arg) => one_of(arg.port.is_some(), "port_id, pci or vdev"),
             Message::UnixSocketPortArg(arg) => text("path", &arg.path, SOCKET_PATH_LEN_MAX),
             Message::VPortArg(arg) => text("ifname", &arg.ifname, INTERFACE_NAME_LEN_MAX),
-            Message::MemifPortArg(arg) => named("socket", &arg.socket, SOCKET_PATH_LEN_MAX),
             Message::TcpdumpArg(arg) => named("fifo", &arg.fifo, PATH_LEN_MAX),
             Message::PcapngArg(arg) => named("fifo", &arg.fifo, PATH_LEN_MAX),
             _ => Ok(()),

@@ -13,7 +13,7 @@ use prost_types::Any;
 
 use crate::Fault;
 use crate::names::quoted;
-use crate::proto::{bess, v1};
+use crate::proto::bess;
 
 /// What stands before the message's name in a type URL that we write.
 const URL_PREFIX: &str = "type.googleapis.com/";
@@ -23,55 +23,50 @@ const URL_PREFIX: &str = "type.googleapis.com/";
 const EMPTY_NAMES: [&str; 3] = ["bess.pb.EmptyArg", "bess.pb.EmptyRequest", "google.protobuf.Empty"];
 
 macro_rules! messages {
-    ($($package:ident: $($name:ident),* $(,)?;)*) => {
+    ($($name:ident),* $(,)?) => {
         /// Which message.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         #[allow(missing_docs, reason = "each is named after the message that it stands for")]
-        pub enum Kind { $($($name),*),* }
+        pub enum Kind { $($name),* }
 
         /// An argument or an answer.
         #[derive(Clone, PartialEq, Debug)]
         #[allow(missing_docs, reason = "each is named after the message that it holds")]
-        pub enum Message { $($($name($package::$name)),*),* }
+        pub enum Message { $($name(bess::$name)),* }
 
         impl Kind {
             /// All there are.
-            pub const ALL: &[Kind] = &[$($(Kind::$name),*),*];
+            pub const ALL: &[Kind] = &[$(Kind::$name),*];
 
             /// The message's name without its package: `QueueArg`.
             pub const fn name(self) -> &'static str {
-                match self { $($(Kind::$name => <$package::$name as Name>::NAME),*),* }
-            }
-
-            /// The message's name on the wire: `bess.pb.QueueArg`.
-            pub fn full_name(self) -> String {
-                match self { $($(Kind::$name => <$package::$name as Name>::full_name()),*),* }
+                match self { $(Kind::$name => <bess::$name as Name>::NAME),* }
             }
 
             fn parse(self, bytes: &[u8]) -> Result<Message, prost::DecodeError> {
-                match self { $($(Kind::$name => $package::$name::decode(bytes).map(Message::$name)),*),* }
+                match self { $(Kind::$name => bess::$name::decode(bytes).map(Message::$name)),* }
             }
         }
 
         impl Message {
             /// Which message it is.
             pub const fn kind(&self) -> Kind {
-                match self { $($(Message::$name(_) => Kind::$name),*),* }
+                match self { $(Message::$name(_) => Kind::$name),* }
             }
 
             fn emit(&self) -> Vec<u8> {
-                match self { $($(Message::$name(message) => message.encode_to_vec()),*),* }
+                match self { $(Message::$name(message) => message.encode_to_vec()),* }
             }
         }
 
-        $($(
-            impl From<$package::$name> for Message {
-                fn from(message: $package::$name) -> Self {
+        $(
+            impl From<bess::$name> for Message {
+                fn from(message: bess::$name) -> Self {
                     Message::$name(message)
                 }
             }
 
-            impl TryFrom<Message> for $package::$name {
+            impl TryFrom<Message> for bess::$name {
                 type Error = Fault;
 
                 fn try_from(message: Message) -> Result<Self, Fault> {
@@ -81,12 +76,12 @@ macro_rules! messages {
                     }
                 }
             }
-        )*)*
+        )*
     };
 }
 
 messages! {
-    bess: TrackArg, TcpdumpArg, PcapngArg, EmptyArg, BpfCommandClearArg, ExactMatchCommandAddArg,
+    TrackArg, TcpdumpArg, PcapngArg, EmptyArg, BpfCommandClearArg, ExactMatchCommandAddArg,
     ExactMatchCommandDeleteArg, ExactMatchCommandClearArg, ExactMatchCommandSetDefaultGateArg,
     FlowGenCommandSetBurstArg, HashLbCommandSetModeArg, HashLbCommandSetGatesArg,
     IpLookupCommandAddArg, IpLookupCommandDeleteArg, IpLookupCommandClearArg,
@@ -108,8 +103,14 @@ messages! {
     IpChecksumArg, L4ChecksumArg, SplitArg, TimestampArg, UpdateArg, UrlFilterArg, UrlFilterConfig,
     VlanPopArg, VlanPushArg, VlanSplitArg, VxlanDecapArg, VxlanEncapArg, WildcardMatchArg,
     WildcardMatchConfig, ArpResponderArg, MplsPopArg, WorkerSplitArg, PcapPortArg, PmdPortArg,
-    UnixSocketPortArg, VPortArg;
-    v1: MemifPortArg;
+    UnixSocketPortArg, VPortArg,
+}
+
+impl Kind {
+    /// The message's name on the wire: `bess.pb.QueueArg`.
+    pub fn full_name(self) -> String {
+        format!("{}.{}", bess::EmptyArg::PACKAGE, self.name())
+    }
 }
 
 impl fmt::Display for Kind {

@@ -6,10 +6,8 @@
 //! | `PCAPPort` | a device of the host, beside the kernel's stack |
 //! | `VPort` | a TAP device in a namespace or container: `vport.rs` |
 //! | `UnixSocketPort` | whoever connects to a SEQPACKET socket |
-//! | `MemifPort` | another process, over shared memory |
 
 mod device;
-mod memif;
 mod vdev;
 mod vport;
 
@@ -23,7 +21,7 @@ use tidegate_port::{DevicePort, Port, UnixSocketConfig, UnixSocketPort};
 use tidegate_sys::device_socket::DeviceSocket;
 
 /// The drivers that there are.
-pub(crate) const DRIVERS: &[&str] = &["MemifPort", "PCAPPort", "PMDPort", "UnixSocketPort", "VPort"];
+pub(crate) const DRIVERS: &[&str] = &["PCAPPort", "PMDPort", "UnixSocketPort", "VPort"];
 
 /// Ethernet's header, and a tag.
 const LINK_LEN: usize = 18;
@@ -57,7 +55,6 @@ pub(crate) fn open(name: &str, spec: &PortSpec) -> Result<Opened, Fault> {
         Message::PcapPortArg(arg) => open_device(&arg.dev),
         Message::UnixSocketPortArg(arg) => open_unix_socket(name, arg),
         Message::VPortArg(arg) => vport::open(name, arg),
-        Message::MemifPortArg(arg) => memif::open(&memif::config(arg)?),
         _ => Err(Fault::unsupported(format!("there are no ports of driver {} here yet", spec.driver.name))),
     }
 }

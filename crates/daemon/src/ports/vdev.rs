@@ -9,10 +9,10 @@
 //! | `net_memif0[,role=server\|client][,socket=PATH][,socket-abstract=yes\|no][,id=N][,secret=S][,rsize=LOG2][,bsize=N]` | another process, over shared memory |
 
 use super::device::Device;
-use super::{Opened, failed, memif, open_device};
+use super::{Opened, failed, open_device};
 use tidegate_control::Fault;
 use tidegate_port::{
-    Capture, CaptureError, MemifConfig, MemifRole, NULL_LEN_DEFAULT, NullPort, PcapPort, Replay,
+    Capture, CaptureError, MemifConfig, MemifRole, NULL_LEN_DEFAULT, NullPort, PcapPort, Replay, open_memif,
 };
 use tidegate_sys::tap::Tap;
 
@@ -88,7 +88,7 @@ pub(super) fn open(text: &str) -> Result<Opened, Fault> {
             open_device(vdev.option("iface").ok_or_else(missing)?)
         }
         "net_tap" => open_tap(&vdev),
-        "net_memif" => memif::open(&memif_config(&vdev)?),
+        "net_memif" => open_memif_port(&vdev),
         _ => {
             let (device, known) = (vdev.device.escape_debug(), KINDS.join(", "));
             Err(Fault::unsupported(format!("there is no device {device} here: give one of {known}")))
@@ -119,6 +119,12 @@ fn open_tap(vdev: &Vdev<'_>) -> Result<Opened, Fault> {
     let tap = Tap::open(name).map_err(|error| failed(error.to_string()))?;
     let device = Device::own(tap.name(), None)?;
     device.on_tap(tap)
+}
+
+fn open_memif_port(vdev: &Vdev<'_>) -> Result<Opened, Fault> {
+    let ports = open_memif(memif_config(vdev)?).map_err(|error| failed(error.to_string()))?;
+    let port = ports.into_iter().next().ok_or_else(|| failed("the interface has no queue"))?;
+    Ok(Opened::alone(port))
 }
 
 fn memif_config(vdev: &Vdev<'_>) -> Result<MemifConfig, Fault> {
