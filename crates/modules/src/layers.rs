@@ -105,11 +105,31 @@ impl Packet {
     /// The packet in an Ethernet frame, of either version. IPv6 extension headers are not looked behind.
     #[inline]
     pub(crate) fn find(data: &[u8]) -> Option<Self> {
-        match network(data)? {
-            (ETHER_TYPE_IPV4, start) => Self::ipv4(data, start),
-            (ETHER_TYPE_IPV6, start) => Self::ipv6(data, start),
+        Self::find_at(data, 0)
+    }
+
+    /// The same of the Ethernet frame that begins at `frame_start`.
+    #[inline]
+    pub(crate) fn find_at(data: &[u8], frame_start: usize) -> Option<Self> {
+        let (ether_type, offset) = network(data.get(frame_start..)?)?;
+        match ether_type {
+            ETHER_TYPE_IPV4 => Self::ipv4(data, frame_start + offset),
+            ETHER_TYPE_IPV6 => Self::ipv6(data, frame_start + offset),
             _ => None,
         }
+    }
+
+    /// Whether it is of version 4.
+    #[inline]
+    pub(crate) const fn is_ipv4(&self) -> bool {
+        self.addresses.end - self.addresses.start == 2 * 4
+    }
+
+    /// Where its header begins.
+    #[inline]
+    pub(crate) const fn start(&self) -> usize {
+        // The addresses end the fixed header.
+        self.addresses.end - if self.is_ipv4() { IPV4_LEN } else { IPV6_LEN }
     }
 
     #[inline]

@@ -26,6 +26,7 @@
 //! | `queue/`  | have them wait; ends of single queues          | `queue`, `queue_inc`, `queue_out`, `drr`, `rate_limiter` |
 //! | `lookup/` | steer or drop them by what a table says        | `exact_match`, `wildcard_match`, `l2_forward`, `ip_lookup`, `acl` |
 //! | `balance/` | spread flows and heed what happens          | `load_balancer`, `link_aggregation` |
+//! | `offload/` | what NICs do for TCP                      | `tso`, `lro` |
 //! | `nat/`    | translate addresses                            | `nat`, `static_nat` |
 #![forbid(unsafe_code)]
 
@@ -47,6 +48,7 @@ pub mod mark;
 mod measure;
 pub mod nat;
 mod no_op;
+pub mod offload;
 mod parameter;
 mod port_in;
 mod port_out;

@@ -28,6 +28,7 @@ mod memory;
 mod pool;
 mod prefetch;
 mod tail;
+mod tail_buffers;
 
 pub use batch::{BATCH_LEN_MAX, Batch};
 pub use frame::{FRESH_LEN_MAX, Frame, HEADROOM_LEN, SCRATCH_LEN, STAGGER_LEN_MAX};
@@ -36,3 +37,4 @@ pub use memory::{HeapMemory, Memory};
 pub use pool::{ChunkAddr, Occupancy, Pool, PoolError, Retained};
 pub use prefetch::prefetch;
 pub use tail::{Cut, SharedBytes, Tail};
+pub use tail_buffers::{TAIL_BUFFER_LEN, TailBuffer, TailBuffers};

@@ -23,7 +23,7 @@ pub struct Cut {
     pub transport_start: u16,
     /// Bytes from the frame's start to the payload.
     pub header_len: u16,
-    /// Bytes of payload a segment; the last may have fewer.
+    /// Bytes of payload a segment; the last may have fewer. Zero: as many as fit.
     pub segment_len: u16,
 }
 
@@ -40,6 +40,11 @@ impl Tail {
     pub fn new(owner: SharedBytes, range: Range<usize>) -> Option<Self> {
         (*owner).as_ref().get(range.clone())?;
         Some(Self { owner, range, cut: Cut::default() })
+    }
+
+    /// The first `len` bytes of `owner`, which has as many.
+    pub(crate) fn of_first(owner: Arc<Box<[u8]>>, len: usize) -> Self {
+        Self { owner, range: 0..len, cut: Cut::default() }
     }
 
     /// The bytes.

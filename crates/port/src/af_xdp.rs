@@ -23,7 +23,7 @@ use tidegate_sys::netlink::{Netlink, NetlinkError};
 use tidegate_sys::packet_socket::{Bulk, PacketSocket, SEND_COUNT_MAX, SegmentPlan, Sent};
 use tidegate_sys::xsk::{Descriptor, DriverMode, Umem, Wake, XskConfig, XskError, XskSocket, XskStatistics};
 
-use crate::{Port, PortCounters};
+use crate::{BULK_LEN_MAX, Port, PortCounters};
 
 /// A port could not be opened on a device's queue.
 #[derive(Debug, thiserror::Error)]
@@ -85,9 +85,6 @@ impl BulkQueue {
         self.frames.push(frame);
     }
 }
-
-/// What the length field of an IP packet can name, less the longest IPv4 and TCP headers.
-const BULK_LEN_MAX: usize = 65_535 - 60 - 60;
 
 /// Bytes of an Ethernet header with one VLAN tag.
 const LINK_HEADER_LEN: usize = 18;

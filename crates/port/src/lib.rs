@@ -10,6 +10,7 @@
 //! | [`AfXdpPort`] | a NIC's queue, over AF_XDP | serving |
 //! | [`DevicePort`] | a NIC beside the kernel's stack, over a packet socket | any device, copies of its frames |
 //! | [`TapPort`] | the kernel's stack, over a TAP device | machines without AF_XDP |
+//! | [`BulkTapPort`] | the same in frames of up to 64 KiB, cut on this side | TCP offloads for what runs over the kernel |
 //! | [`joined_by_copy`], [`joined_by_move`] | another port of this process | tests, benches, workers that meet |
 //! | [`PcapPort`], [`CapturedPort`] | capture files | replay, recording |
 //! | [`MemifPort`] | another process, over memory that both map | VPP, DPDK, services in a process of their own |
@@ -21,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 mod af_xdp;
+mod bulk_tap;
 mod device;
 mod memif;
 mod memory;
@@ -31,6 +33,7 @@ mod tap;
 mod unix_socket;
 
 pub use af_xdp::{AfXdpError, AfXdpPort, Push};
+pub use bulk_tap::BulkTapPort;
 pub use device::DevicePort;
 pub use memif::{MemifConfig, MemifError, MemifPort, MemifRole, MemifStatus, open_memif};
 pub use memory::{CopyPort, MovePort, joined_by_copy, joined_by_move};
@@ -87,6 +90,10 @@ impl PortCounters {
     }
 }
 
+/// Bytes of payload that a frame with a tail may have: what the length field of an IP packet can name, less the longest
+/// IPv4 and TCP headers.
+const BULK_LEN_MAX: usize = 65_535 - 60 - 60;
+
 /// One queue of one device, owned by one worker.
 pub trait Port: Send {
     /// Appends received frames to `batch`, as many as it has room for, and returns how many.
@@ -111,6 +118,11 @@ pub trait Port: Send {
     /// is cut into segments behind the port. Zero: it takes none.
     fn bulk_len_max(&self) -> usize {
         0
+    }
+
+    /// Whether frames with a tail are among those that it receives. Whoever does not take them must drop them.
+    fn receives_bulk(&self) -> bool {
+        false
     }
 
     /// What it did so far.

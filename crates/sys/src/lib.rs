@@ -10,6 +10,7 @@
 //! | [`packet_socket`] | a way out for bulk, cut behind it | packet(7), linux/virtio_net.h |
 //! | [`device_socket`] | a device's frames, beside the kernel's stack | packet(7) |
 //! | [`tap`] | TAP devices | networking/tuntap.rst |
+//! | [`vnet`] | what is left to do for a frame | linux/virtio_net.h |
 //! | [`netlink`] | links, addresses, routes, neighbours, NAPI instances | rtnetlink(7), netlink/specs/netdev.yaml |
 //! | [`ethtool`] | offloads, channels, driver names | networking/ethtool-netlink.rst, ethtool.h |
 //! | [`netns`] | network namespaces | network_namespaces(7), setns(2) |
@@ -48,6 +49,7 @@ pub mod seqpacket;
 pub mod shared_memory;
 pub mod socket;
 pub mod tap;
+pub mod vnet;
 pub mod xsk;
 
 mod syscall;

@@ -8,49 +8,8 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use crate::syscall::{check, set_option, socket};
-
-/// How one frame is cut into segments: `struct virtio_net_hdr` (linux/virtio_net.h).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SegmentPlan {
-    /// Which IP the segments travel in.
-    pub is_ipv4: bool,
-    /// Bytes from the frame's start to the TCP header, whose checksum field holds the pseudo header's sum.
-    pub transport_start: u16,
-    /// Bytes from the frame's start to the payload.
-    pub header_len: u16,
-    /// Payload bytes a segment; the last may have fewer.
-    pub segment_len: u16,
-    /// Payload bytes altogether.
-    pub payload_len: usize,
-}
-
-/// Bytes of `struct virtio_net_hdr`.
-const PLAN_LEN: usize = 10;
-const NEEDS_CHECKSUM: u8 = 1;
-const GSO_NONE: u8 = 0;
-const GSO_TCPV4: u8 = 1;
-const GSO_TCPV6: u8 = 4;
-/// Where a TCP header has its checksum (RFC 9293 section 3.1).
-const TCP_CHECKSUM_OFFSET: u16 = 16;
-
-impl SegmentPlan {
-    fn emit(self) -> [u8; PLAN_LEN] {
-        let is_one = self.payload_len <= usize::from(self.segment_len);
-        let (kind, segment_len) = match (is_one, self.is_ipv4) {
-            (true, _) => (GSO_NONE, 0),
-            (false, true) => (GSO_TCPV4, self.segment_len),
-            (false, false) => (GSO_TCPV6, self.segment_len),
-        };
-        let mut bytes = [0; PLAN_LEN];
-        bytes[0] = NEEDS_CHECKSUM;
-        bytes[1] = kind;
-        let fields = [self.header_len, segment_len, self.transport_start, TCP_CHECKSUM_OFFSET];
-        for (slot, field) in bytes[2..].chunks_exact_mut(2).zip(fields) {
-            slot.copy_from_slice(&field.to_ne_bytes());
-        }
-        bytes
-    }
-}
+pub use crate::vnet::SegmentPlan;
+use crate::vnet::VNET_LEN;
 
 /// A frame in two pieces, and how it is cut.
 #[derive(Clone, Copy, Debug)]
@@ -102,7 +61,7 @@ impl PacketSocket {
     /// Source: sendmmsg(2).
     pub fn try_send(&self, frames: &[Bulk<'_>]) -> Sent {
         let frames = &frames[..frames.len().min(SEND_COUNT_MAX)];
-        let mut plans = [[0; PLAN_LEN]; SEND_COUNT_MAX];
+        let mut plans = [[0; VNET_LEN]; SEND_COUNT_MAX];
         for (slot, frame) in plans.iter_mut().zip(frames) {
             *slot = frame.plan.emit();
         }
@@ -145,33 +104,5 @@ fn sent(result: io::Result<usize>) -> Sent {
         Err(Some(libc::ENOBUFS)) => Sent::Taken(1),
         Err(Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV)) => Sent::DeviceGone,
         Err(_) => Sent::Full,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const PLAN: SegmentPlan = SegmentPlan {
-        is_ipv4: true,
-        header_len: 66,
-        transport_start: 34,
-        segment_len: 1448,
-        payload_len: 5000,
-    };
-
-    #[test]
-    fn the_plan_is_a_virtio_net_header() {
-        let bytes = PLAN.emit();
-        assert_eq!(bytes[..2], [1, 1]);
-        let field = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
-        assert_eq!([field(2), field(4), field(6), field(8)], [66, 1448, 34, 16]);
-    }
-
-    #[test]
-    fn one_segment_is_not_cut() {
-        let bytes = SegmentPlan { payload_len: 1448, ..PLAN }.emit();
-        assert_eq!(bytes[..2], [1, 0]);
-        assert_eq!(bytes[4..6], [0, 0]);
     }
 }

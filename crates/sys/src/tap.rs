@@ -4,11 +4,12 @@
 //! from the kernel's.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 use crate::syscall::{check, device_name, or_later, text};
+use crate::vnet::{FINISHED, SegmentPlan, Unfinished, VNET_LEN};
 
 /// A TAP device could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -46,16 +47,16 @@ impl Tap {
     ///
     /// Needs CAP_NET_ADMIN. Source: networking/tuntap.rst.
     pub fn open(name: &str) -> Result<Tap, TapError> {
-        Self::attach(name).map_err(|source| TapError { name: name.into(), source })
+        Self::attach(name, 0).map_err(|source| TapError { name: name.into(), source })
     }
 
-    fn attach(name: &str) -> io::Result<Tap> {
+    fn attach(name: &str, flags: libc::c_int) -> io::Result<Tap> {
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
         // SAFETY: `ifreq` is plain data, for which zero is valid.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         request.ifr_name = device_name(name)?;
-        request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI) as libc::c_short;
+        request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI | flags) as libc::c_short;
         // SAFETY: `request` is valid for reads and writes for the length of the call.
         check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) })?;
         Ok(Tap { file, name: text(&request.ifr_name) })
@@ -74,6 +75,61 @@ impl Tap {
     /// Hands a frame to the kernel. False if it takes none now.
     pub fn try_send(&mut self, frame: &[u8]) -> io::Result<bool> {
         Ok(or_later(self.file.write(frame))?.is_some())
+    }
+}
+
+/// A TAP device whose kernel leaves checksums and the cutting of TCP to this process, and takes large frames from it.
+#[derive(Debug)]
+pub struct BulkTap(Tap);
+
+/// A frame that the kernel sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// Bytes, over both pieces.
+    pub len: usize,
+    /// What is left to do.
+    pub unfinished: Unfinished,
+}
+
+impl BulkTap {
+    /// As [`Tap::open`].
+    pub fn open(name: &str) -> Result<BulkTap, TapError> {
+        let error = |source| TapError { name: name.into(), source };
+        let tap = Tap::attach(name, libc::IFF_VNET_HDR).map_err(error)?;
+        let offloads =
+            libc::c_ulong::from(libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN);
+        // SAFETY: the request takes a number and no pointer.
+        check(unsafe { libc::ioctl(tap.file.as_raw_fd(), libc::TUNSETOFFLOAD, offloads) }).map_err(error)?;
+        Ok(BulkTap(tap))
+    }
+
+    /// The link's name.
+    pub fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    /// The next frame that the kernel sent, its first bytes in `head` and the others in `tail`; what does not fit into
+    /// both is lost. None if there is no frame now.
+    pub fn try_receive(&mut self, head: &mut [u8], tail: &mut [u8]) -> io::Result<Option<Received>> {
+        let mut header = [0; VNET_LEN];
+        let mut pieces = [IoSliceMut::new(&mut header), IoSliceMut::new(head), IoSliceMut::new(tail)];
+        let Some(len) = or_later(self.0.file.read_vectored(&mut pieces))? else { return Ok(None) };
+        let unfinished = Unfinished::parse(&header).ok_or(io::ErrorKind::InvalidData)?;
+        Ok(Some(Received { len: len.saturating_sub(VNET_LEN), unfinished }))
+    }
+
+    /// Hands a frame in two pieces to the kernel: a finished one, or one to be taken for the segments of a plan. False if
+    /// it takes none now.
+    pub fn try_send(&mut self, plan: Option<SegmentPlan>, head: &[u8], tail: &[u8]) -> io::Result<bool> {
+        let header = plan.map_or(FINISHED, SegmentPlan::emit);
+        let pieces = [IoSlice::new(&header), IoSlice::new(head), IoSlice::new(tail)];
+        Ok(or_later(self.0.file.write_vectored(&pieces))?.is_some())
+    }
+}
+
+impl AsFd for BulkTap {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 
