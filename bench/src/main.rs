@@ -19,12 +19,14 @@ mod machine;
 mod memory;
 mod pipeline;
 mod plot;
+mod rates;
 mod results;
 mod served;
 mod statistics;
 mod stream;
 mod syscalls;
 mod terms;
+mod vxlan;
 mod web;
 mod wire;
 
@@ -60,8 +62,12 @@ enum Bench {
     DnsMemory(dns_memory::Args),
     /// What the pipeline's modules cost, without a kernel
     Pipeline(pipeline::Args),
+    /// How exactly the rate limiter keeps rates, and how evenly it spaces packets
+    Rates(rates::Args),
     /// One bulk stream over a wire that loses: our TCP and the kernel's
     Stream(stream::Args),
+    /// TCP through VXLAN: our segmentation and receive offload, and the kernel's
+    Vxlan(vxlan::Args),
 }
 
 fn main() -> ExitCode {
@@ -75,7 +81,9 @@ fn main() -> ExitCode {
         Bench::Idle(args) => idle::run(&args),
         Bench::Memory(args) => memory::run(&args),
         Bench::Pipeline(args) => pipeline::run(&args),
+        Bench::Rates(args) => rates::run(&args),
         Bench::Stream(args) => stream::run(&args),
+        Bench::Vxlan(args) => vxlan::run(&args),
         Bench::DnsMemory(args) => dns_memory::run(&args),
     };
     match outcome {

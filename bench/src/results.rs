@@ -16,14 +16,25 @@ pub(crate) fn write(
     table: String,
     plot: &Plot,
 ) -> anyhow::Result<()> {
+    write_table(directory, name, report, &table)?;
+    put(directory, name, "svg", &plot.svg())
+}
+
+/// Writes `NAME.json` and `NAME.md` into `directory`.
+pub(crate) fn write_table(
+    directory: &Path,
+    name: &str,
+    report: &impl Serialize,
+    table: &str,
+) -> anyhow::Result<()> {
     fs::create_dir_all(directory).with_context(|| format!("create {}", directory.display()))?;
-    let put = |extension: &str, text: String| {
-        let path = directory.join(format!("{name}.{extension}"));
-        fs::write(&path, text).with_context(|| format!("write {}", path.display()))
-    };
-    put("json", serde_json::to_string_pretty(report)? + "\n")?;
-    put("md", table)?;
-    put("svg", plot.svg())
+    put(directory, name, "json", &(serde_json::to_string_pretty(report)? + "\n"))?;
+    put(directory, name, "md", table)
+}
+
+fn put(directory: &Path, name: &str, extension: &str, text: &str) -> anyhow::Result<()> {
+    let path = directory.join(format!("{name}.{extension}"));
+    fs::write(&path, text).with_context(|| format!("write {}", path.display()))
 }
 
 /// A figure in a table, or a dash where there is none.

@@ -27,7 +27,7 @@ use tidegate_sys::{clock, cpu};
 
 use self::lines::{LINES, Line, Parts};
 use crate::machine::Machine;
-use crate::results::or_dash;
+use crate::results::{or_dash, write_table};
 use crate::statistics::median;
 
 /// Options of the bench.
@@ -92,7 +92,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         .collect();
     let table = table(&rows, args);
     writeln!(io::stdout().lock(), "{table}")?;
-    write(args, &rows, &table)
+    match &args.out {
+        Some(out) => write_table(out, "pipeline", &rows, &table),
+        None => Ok(()),
+    }
 }
 
 fn table(rows: &[Row], args: &Args) -> String {
@@ -117,16 +120,6 @@ fn table(rows: &[Row], args: &Args) -> String {
         args.batch,
         Machine::describe(&[]).line()
     )
-}
-
-fn write(args: &Args, rows: &[Row], table: &str) -> anyhow::Result<()> {
-    let Some(out) = &args.out else { return Ok(()) };
-    std::fs::create_dir_all(out).with_context(|| format!("create {}", out.display()))?;
-    let put = |name: &str, text: String| {
-        std::fs::write(out.join(name), text).with_context(|| format!("write {name} in {}", out.display()))
-    };
-    put("pipeline.json", serde_json::to_string_pretty(rows)? + "\n")?;
-    put("pipeline.md", table.to_owned())
 }
 
 /// Millions of packets a second of this thread's time through a fresh worker.

@@ -15,6 +15,9 @@
 //! | `stack`    | 1  | 1   | a host with a service: web, DNS, your code                |
 //! | `impair`   | 1  | 1   | loses, delays, reorders, duplicates and corrupts packets  |
 //! | `flow_gen` | 0  | 1   | makes flows that begin, send and end                      |
+//! | `url_filter` | 2 | 2  | refuses HTTP requests for what is on a list               |
+//! | `bpf`      | 1  | n   | steers frames by tcpdump's filters                        |
+//! | `replay`   | 0  | 1   | replays a capture in its own pace                         |
 //! | `measure`  | 1  | 1   | how long frames were under way, and how evenly they come  |
 //!
 //! | folder    | what its modules do to frames                  | modules |
@@ -33,6 +36,7 @@
 mod arp_responder;
 mod attribute;
 pub mod balance;
+pub mod bpf;
 mod buffer;
 mod bypass;
 mod dump;
@@ -53,12 +57,14 @@ mod parameter;
 mod port_in;
 mod port_out;
 pub mod queue;
+mod segment;
 mod sink;
 mod source;
 pub mod split;
 mod stack;
 mod stamp;
 mod steer;
+pub mod url_filter;
 mod window;
 
 pub use arp_responder::ArpResponder;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use pcap_file::pcap::{PcapHeader, PcapReader};
 use pcap_file::{DataLink, Endianness, PcapError, TsResolution};
+use tidegate_base::Duration;
 use tidegate_packet::{BATCH_LEN_MAX, Batch, Frame, Pool};
 use tidegate_sys::clock;
 
@@ -83,6 +84,30 @@ impl Replay {
         self.ended = packet.is_none();
         packet.map(|packet| packet.data.len() == packet.orig_len as usize && frame.extend(&packet.data))
     }
+}
+
+/// A frame of a capture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedFrame {
+    /// Since the first of the capture; zero where its clock went back.
+    pub at: Duration,
+    /// Its bytes.
+    pub data: Vec<u8>,
+}
+
+/// Reads a pcap file of Ethernet frames at once; those that were cut when captured are left out.
+pub fn read_capture(path: impl AsRef<Path>) -> Result<Vec<RecordedFrame>, CaptureError> {
+    let mut replay = Replay::open(path)?;
+    let mut frames = Vec::new();
+    let mut first = None;
+    while let Some(Ok(packet)) = replay.reader.next_packet() {
+        let first = *first.get_or_insert(packet.timestamp);
+        if packet.data.len() == packet.orig_len as usize {
+            let at = packet.timestamp.saturating_sub(first).into();
+            frames.push(RecordedFrame { at, data: packet.data.into_owned() });
+        }
+    }
+    Ok(frames)
 }
 
 /// A capture file that is written; what is buffered reaches it on [`flush`](Capture::flush) and when dropped.

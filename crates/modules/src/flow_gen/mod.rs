@@ -4,7 +4,7 @@
 //! |---|---|
 //! | gates | in: none; out: 0 |
 //! | tasks | one: emits the packets that are due, at most a burst a turn |
-//! | parameters | template: an Ethernet frame with IPv4; packets a second of all flows together; flows that begin a second (10); seconds that one lives (10); arrival: uniform, exponential; duration: uniform, pareto; quick ramp-up: as many flows at once as there will be; how many addresses and ports from the template's on are used (1) |
+//! | parameters | template: an Ethernet frame with IPv4; packets a second of all flows together; flows that begin a second (10); seconds that one lives (10); arrival: uniform, exponential; duration: uniform, pareto, zipf (sizes by Zipf's law, exponent 1, or another: `zipf:1.2`); quick ramp-up: as many flows at once as there will be; how many addresses and ports from the template's on are used (1) |
 //! | commands | update (all parameters), set the burst (1 to 32) |
 //! | counters | flows (alive), begun, packets, no_frame |
 //!
@@ -12,8 +12,11 @@
 //! others ACKs. Checksums are those of the packet. Pareto durations have the shape 1.3 and the mean asked for. Late packets
 //! are made up for; a rate that the worker cannot keep slows all flows.
 
+mod replay;
 mod timing;
+mod zipf;
 
+pub use replay::{Replay, ReplayParams};
 pub use timing::{Arrival, FlowDuration};
 
 use crate::layers::Packet;
@@ -23,6 +26,7 @@ use std::collections::BinaryHeap;
 use tidegate_base::{Duration, Instant, Rng, Sum};
 use tidegate_packet::{BATCH_LEN_MAX, Batch, Frame};
 use tidegate_pipeline::{Context, GateCounts, Module, Work};
+use timing::Lives;
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -102,6 +106,7 @@ pub struct FlowGen {
     packet: Packet,
     burst: usize,
     rng: Rng,
+    lives: Lives,
     events: BinaryHeap<Event>,
     flows: Vec<Flow>,
     free: Vec<u32>,
@@ -124,6 +129,7 @@ impl FlowGen {
             packet,
             burst: BATCH_LEN_MAX,
             rng: Rng::new(params.seed),
+            lives: Lives::new(params.duration)?,
             events: BinaryHeap::new(),
             flows: Vec::new(),
             free: Vec::new(),
@@ -164,7 +170,7 @@ impl FlowGen {
 
     /// A new flow, of whose life this share is left.
     fn open(&mut self, now: Instant, share: f64) {
-        let life_s = self.params.duration.draw(&mut self.rng, self.params.flow_duration) * share;
+        let life_s = self.lives.draw(&mut self.rng, self.params.flow_duration) * share;
         let left_count = (life_s * 1e9 / self.gap.as_nanos() as f64).round().max(1.0) as u64;
         let start = now + Duration::from_nanos(self.rng.below(self.gap.as_nanos()));
         let flow = Flow { addresses: self.addresses(), ports: self.ports(), left_count, is_first: true };

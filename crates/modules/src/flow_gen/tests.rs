@@ -58,12 +58,33 @@ fn random_times_have_the_mean_asked_for() {
     let draws = 200_000;
     let gaps: f64 = (0..draws).map(|_| Arrival::Exponential.draw(&mut rng, 100.0).as_secs_f64()).sum();
     assert!((gaps / f64::from(draws) - 0.01).abs() < 1e-4);
-    let mut lives: Vec<f64> = (0..draws).map(|_| FlowDuration::Pareto.draw(&mut rng, 10.0)).collect();
+    let pareto = Lives::new(FlowDuration::Pareto).unwrap();
+    let mut lives: Vec<f64> = (0..draws).map(|_| pareto.draw(&mut rng, 10.0)).collect();
     lives.sort_by(f64::total_cmp);
     // The median of a Pareto distribution is its least value times the root of two.
     let median = 10.0 * 0.3 / 1.3 * 2.0_f64.powf(1.0 / 1.3);
     assert!((lives[lives.len() / 2] - median).abs() < 0.05);
     assert!(lives[0] >= 10.0 * 0.3 / 1.3);
+}
+
+#[test]
+fn sizes_by_zipfs_law_are_mostly_small_and_sometimes_large() {
+    assert_eq!("zipf:1.5".parse(), Ok(FlowDuration::Zipf { exponent: 1.5 }));
+    let duration = "zipf".parse().unwrap();
+    let many = FlowGenParams {
+        duration,
+        flow_rate: 200.0,
+        flow_duration: 0.1,
+        ip_src_range: 60_000,
+        ..params(20_000.0)
+    };
+    let mut sizes: HashMap<Vec<u8>, u64> = HashMap::new();
+    frames(many, 4000).iter().for_each(|frame| *sizes.entry(flow_of(frame)).or_default() += 1);
+    let mut sizes: Vec<u64> = sizes.into_values().collect();
+    sizes.sort();
+    assert!(sizes[sizes.len() / 2] < 20, "the median is {}", sizes[sizes.len() / 2]);
+    assert!(*sizes.last().unwrap() > 10 * sizes[sizes.len() / 2]);
+    assert!("zipf:x".parse::<FlowDuration>().is_err());
 }
 
 #[test]

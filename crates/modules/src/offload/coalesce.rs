@@ -8,8 +8,8 @@
 //! the identifications follow on, each but the last has the first's length, and each was intact: cut again, the same comes
 //! out.
 
-use super::segment::{ACK, CWR, ECE, FIN, IP_LEN_MAX, PSH, Segment, field, put};
 use crate::layers::{Packet, u16_at};
+use crate::segment::{ACK, CWR, ECE, FIN, IP_LEN_MAX, PSH, Segment, field, put};
 use tidegate_base::Instant;
 use tidegate_packet::{Cut, Frame, TailBuffer, TailBuffers};
 

@@ -19,8 +19,8 @@
 //! Where the next module takes no frames with tails, nothing is joined.
 
 use super::coalesce::{Arrival, Behind, Train};
-use super::segment::Segment;
 use crate::parameter::{ParameterError, in_range};
+use crate::segment::Segment;
 use std::hash::{BuildHasher, Hasher};
 use tidegate_base::{Duration, FlowHasher, Instant};
 use tidegate_packet::{BATCH_LEN_MAX, Batch, Frame, Pool, TailBuffers};

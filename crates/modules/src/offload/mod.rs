@@ -6,7 +6,6 @@
 
 mod coalesce;
 mod lro;
-mod segment;
 mod tso;
 
 pub use lro::{LRO_FLOW_COUNT_DEFAULT, Lro, LroParams};

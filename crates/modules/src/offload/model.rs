@@ -59,7 +59,7 @@ pub(super) fn packet(shape: Shape, spec: Spec, payload: &[u8]) -> Vec<u8> {
     let options: &[u8] = if shape.has_timestamps { &[1, 1, 8, 10, 0, 0, 9, 9, 0, 0, 7, 7] } else { &[] };
     let mut segment = [&(1000 + spec.flow).to_be_bytes()[..], &80u16.to_be_bytes()].concat();
     segment.extend([spec.seq.to_be_bytes(), spec.ack.to_be_bytes()].concat());
-    segment.extend([((20 + options.len()) / 4 << 4) as u8, spec.flags, 0x20, 0, 0, 0, 0, 0]);
+    segment.extend([(((20 + options.len()) / 4) << 4) as u8, spec.flags, 0x20, 0, 0, 0, 0, 0]);
     segment.extend(options);
     segment.extend(payload);
     let inner = framed(shape.is_tagged, shape.is_ipv4, 6, spec.ident, segment, Some(16));

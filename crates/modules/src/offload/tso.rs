@@ -13,9 +13,9 @@
 //! PSH go to the last, CWR to the first (RFC 3168 section 6.1.2: it tells of one reduction); ECE and the options go to all.
 //! Checksums are computed; a tunnel's UDP without one stays so. Whoever makes a large frame need not sum it.
 
-use super::segment::{ACK, CWR, FIN, IP_LEN_MAX, PSH, RST, SYN, Segment, URG, field};
 use crate::layers::{ETHER_LEN, network};
 use crate::parameter::{ParameterError, in_range};
+use crate::segment::{ACK, CWR, FIN, IP_LEN_MAX, PSH, RST, SYN, Segment, URG, field};
 use tidegate_base::DropReason;
 use tidegate_packet::{BATCH_LEN_MAX, Batch, Frame};
 use tidegate_pipeline::{Context, GateCounts, Module};

@@ -122,3 +122,19 @@ fn files_that_are_no_captures_are_refused_by_name() {
     assert!(Replay::open(&file.0).unwrap_err().to_string().contains("no pcap file"));
     assert!(Capture::create("/absent/file").unwrap_err().to_string().contains("/absent/file"));
 }
+
+#[test]
+fn a_capture_is_read_with_the_times_since_its_first_frame() {
+    let scratch = Scratch::new();
+    let mut pool = pool(4);
+    let mut capture = Capture::create(&scratch.0).unwrap();
+    for frame in frames(&mut pool, &[60, 1500]).drain() {
+        capture.record(&frame).unwrap();
+        pool.free(frame);
+    }
+    drop(capture);
+    let read = read_capture(&scratch.0).unwrap();
+    assert_eq!(read.iter().map(|frame| frame.data.clone()).collect::<Vec<_>>(), [vec![0; 60], vec![1; 1500]]);
+    assert_eq!(read[0].at, Duration::ZERO);
+    assert!(read[1].at < Duration::from_secs(60));
+}

@@ -11,9 +11,9 @@ use crate::layers::{IPV6_LEN, PROTOCOL_TCP, PROTOCOL_UDP, Packet, u16_at};
 use tidegate_base::Sum;
 
 /// The port that is VXLAN's (RFC 7348).
-pub(super) const VXLAN_PORT: u16 = 4789;
+pub(crate) const VXLAN_PORT: u16 = 4789;
 /// The longest IP packet there is.
-pub(super) const IP_LEN_MAX: usize = 65_535;
+pub(crate) const IP_LEN_MAX: usize = 65_535;
 
 const UDP_LEN: usize = 8;
 const VXLAN_LEN: usize = 8;
@@ -21,43 +21,43 @@ const VXLAN_LEN: usize = 8;
 const VXLAN_HAS_ID: u8 = 0x08;
 const TCP_LEN: usize = 20;
 
-pub(super) const FIN: u8 = 0x01;
-pub(super) const SYN: u8 = 0x02;
-pub(super) const RST: u8 = 0x04;
-pub(super) const PSH: u8 = 0x08;
-pub(super) const ACK: u8 = 0x10;
-pub(super) const URG: u8 = 0x20;
-pub(super) const ECE: u8 = 0x40;
-pub(super) const CWR: u8 = 0x80;
+pub(crate) const FIN: u8 = 0x01;
+pub(crate) const SYN: u8 = 0x02;
+pub(crate) const RST: u8 = 0x04;
+pub(crate) const PSH: u8 = 0x08;
+pub(crate) const ACK: u8 = 0x10;
+pub(crate) const URG: u8 = 0x20;
+pub(crate) const ECE: u8 = 0x40;
+pub(crate) const CWR: u8 = 0x80;
 
 /// Where a header has a field.
-pub(super) mod field {
-    pub(in super::super) const IPV4_TOTAL_LEN: usize = 2;
-    pub(in super::super) const IPV4_IDENT: usize = 4;
-    pub(in super::super) const IPV4_FLAGS: usize = 6;
-    pub(in super::super) const IPV4_CHECK: usize = 10;
-    pub(in super::super) const IPV6_PAYLOAD_LEN: usize = 4;
-    pub(in super::super) const UDP_LEN: usize = 4;
-    pub(in super::super) const UDP_CHECK: usize = 6;
-    pub(in super::super) const TCP_SEQ: usize = 4;
-    pub(in super::super) const TCP_FLAGS: usize = 13;
-    pub(in super::super) const TCP_CHECK: usize = 16;
+pub(crate) mod field {
+    pub(crate) const IPV4_TOTAL_LEN: usize = 2;
+    pub(crate) const IPV4_IDENT: usize = 4;
+    pub(crate) const IPV4_FLAGS: usize = 6;
+    pub(crate) const IPV4_CHECK: usize = 10;
+    pub(crate) const IPV6_PAYLOAD_LEN: usize = 4;
+    pub(crate) const UDP_LEN: usize = 4;
+    pub(crate) const UDP_CHECK: usize = 6;
+    pub(crate) const TCP_SEQ: usize = 4;
+    pub(crate) const TCP_FLAGS: usize = 13;
+    pub(crate) const TCP_CHECK: usize = 16;
 }
 
 /// A segment's headers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Segment {
+pub(crate) struct Segment {
     /// The packet of the tunnel, if it is in one.
-    pub(super) outer: Option<Packet>,
+    pub(crate) outer: Option<Packet>,
     /// The packet that it is in.
-    pub(super) ip: Packet,
-    pub(super) payload_start: usize,
+    pub(crate) ip: Packet,
+    pub(crate) payload_start: usize,
 }
 
 impl Segment {
     /// The segment in a frame; `None` if there is none, or none that is whole in its headers.
     #[inline]
-    pub(super) fn find(data: &[u8]) -> Option<Self> {
+    pub(crate) fn find(data: &[u8]) -> Option<Self> {
         let packet = Packet::find(data).filter(|packet| !packet.is_fragment)?;
         match packet.protocol {
             PROTOCOL_TCP => Self::of(data, None, packet),
@@ -90,49 +90,49 @@ impl Segment {
 
     /// Where the TCP header is.
     #[inline]
-    pub(super) const fn tcp(&self) -> usize {
+    pub(crate) const fn tcp(&self) -> usize {
         self.ip.payload.start
     }
 
     /// Where the frame's packet begins: the tunnel's, if there is one.
     #[inline]
-    pub(super) fn packet_start(&self) -> usize {
+    pub(crate) fn packet_start(&self) -> usize {
         self.outer.as_ref().unwrap_or(&self.ip).start()
     }
 
     /// Where the packet ends by what its headers say.
     #[inline]
-    pub(super) const fn end(&self) -> usize {
+    pub(crate) const fn end(&self) -> usize {
         self.ip.payload.end
     }
 
     /// Bytes of payload.
     #[inline]
-    pub(super) const fn payload_len(&self) -> usize {
+    pub(crate) const fn payload_len(&self) -> usize {
         self.end() - self.payload_start
     }
 
     #[inline]
-    pub(super) fn flags(&self, data: &[u8]) -> u8 {
+    pub(crate) fn flags(&self, data: &[u8]) -> u8 {
         data[self.tcp() + field::TCP_FLAGS]
     }
 
     #[inline]
-    pub(super) fn seq(&self, data: &[u8]) -> u32 {
+    pub(crate) fn seq(&self, data: &[u8]) -> u32 {
         let at = self.tcp() + field::TCP_SEQ;
         data[at..].first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes))
     }
 
     /// The packets that have lengths of their own, from the outside.
     #[inline]
-    pub(super) fn packets(&self) -> impl Iterator<Item = &Packet> {
+    pub(crate) fn packets(&self) -> impl Iterator<Item = &Packet> {
         self.outer.iter().chain([&self.ip])
     }
 
     /// Has the headers in `data` tell of `payload_len` bytes of payload, and the IPv4 packets be the `number`th behind
     /// those that they are. Of the checksums only IPv4's are right then.
     #[inline]
-    pub(super) fn set_len(&self, data: &mut [u8], payload_len: usize, number: u16) {
+    pub(crate) fn set_len(&self, data: &mut [u8], payload_len: usize, number: u16) {
         let end = self.payload_start + payload_len;
         for packet in self.packets() {
             set_packet_len(data, packet, end, number);
@@ -144,14 +144,14 @@ impl Segment {
 
     /// The sum of the TCP pseudo header where there are `payload_len` bytes of payload.
     #[inline]
-    pub(super) fn pseudo_sum(&self, data: &[u8], payload_len: usize) -> Sum {
+    pub(crate) fn pseudo_sum(&self, data: &[u8], payload_len: usize) -> Sum {
         let len = self.payload_start + payload_len - self.tcp();
         Sum::of(&data[self.ip.addresses.clone()]) + Sum::of_u16(PROTOCOL_TCP.into()) + Sum::of_u32(len as u32)
     }
 
     /// Writes the checksums of TCP and of the tunnel's UDP, if that has one; `data` ends where the packet does.
     #[inline]
-    pub(super) fn seal(&self, data: &mut [u8]) {
+    pub(crate) fn seal(&self, data: &mut [u8]) {
         let tcp = self.tcp();
         put(data, tcp + field::TCP_CHECK, 0);
         let sum = self.pseudo_sum(data, data.len() - self.payload_start) + Sum::of(&data[tcp..]);
@@ -165,7 +165,7 @@ impl Segment {
 
     /// Whether the IPv4 headers and the TCP segment are intact, and the tunnel's UDP has no checksum.
     #[inline]
-    pub(super) fn is_intact(&self, data: &[u8]) -> bool {
+    pub(crate) fn is_intact(&self, data: &[u8]) -> bool {
         let header_ok = |packet: &Packet| {
             !packet.is_ipv4() || Sum::of(&data[packet.start()..packet.payload.start]).is_valid()
         };
@@ -201,6 +201,6 @@ fn seal_udp(data: &mut [u8], outer: &Packet) {
 }
 
 #[inline]
-pub(super) fn put(data: &mut [u8], at: usize, value: u16) {
+pub(crate) fn put(data: &mut [u8], at: usize, value: u16) {
     data[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
