@@ -8,7 +8,7 @@ GARBAGE ?= 100000000
 RUN_AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E env "PATH=$$PATH")
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test fuzz-dns bench-web bench-dns bench-memory bench-flood bench-idle bench-bodies bench-stream bench-pipeline bench-rates bench-vxlan check python deny deps
+.PHONY: help serve test fuzz-dns bench-web bench-dns bench-memory bench-flood bench-idle bench-bodies bench-stream bench-churn bench-pipeline bench-rates bench-vxlan check python deny deps
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,10 +38,11 @@ bench-flood: ## A SYN flood beside a normal client
 bench-idle: ## A hundred thousand silent connections
 bench-bodies: ## Ten thousand files and one of 2 GiB, each checked by its SHA-256, also under loss
 bench-stream: ## One bulk stream over a wire that loses, beside the kernel's own TCP
+bench-churn: ## A graph changed a thousand times a second under full load: nothing may be lost
 bench-pipeline: ## What the pipeline's modules cost, without a kernel
 bench-rates: ## How exactly the rate limiter keeps the rates of up to 8,192 flows
 bench-vxlan: ## TCP through VXLAN, our TSO and LRO beside the kernel's
-bench-dns bench-memory bench-flood bench-idle bench-bodies bench-stream bench-pipeline bench-rates bench-vxlan:
+bench-dns bench-memory bench-flood bench-idle bench-bodies bench-stream bench-churn bench-pipeline bench-rates bench-vxlan:
 	@scripts/deps bench
 	@$(CARGO) build --quiet --release --locked --package tidegate-cli --package tidegate-bench
 	@$(RUN_AS_ROOT) target/release/tidegate-bench $(@:bench-%=%) $(BENCH)

@@ -7,6 +7,7 @@
 
 mod binary;
 mod bodies;
+mod churn;
 mod client;
 mod device;
 mod dns;
@@ -52,6 +53,8 @@ enum Bench {
     Bodies(bodies::Args),
     /// Our client, on a device that it takes over, asks a server and says what it saw
     Client(client::Args),
+    /// A graph that is changed all the time under full load: what is lost, overtaken or leaked, which must be nothing
+    Churn(churn::Args),
     /// A SYN flood beside a normal client: what the client keeps of its rate, and the server of its memory
     Flood(flood::Args),
     /// Connections that are open and silent: what one costs the server in memory
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
         Bench::Dns(args) => dns::run(&args),
         Bench::Bodies(args) => bodies::run(&args),
         Bench::Client(args) => client::run(&args),
+        Bench::Churn(args) => churn::run(&args),
         Bench::Flood(args) => flood::run(&args),
         Bench::Idle(args) => idle::run(&args),
         Bench::Memory(args) => memory::run(&args),

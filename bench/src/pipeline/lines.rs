@@ -258,7 +258,7 @@ fn over_memif(pool: &mut Pool) -> Result<Parts> {
 const MEMIF_BATCH_COUNT: usize = 8;
 
 /// From ports to ports.
-fn between(ports: Vec<Box<dyn Port>>, pairs: [(usize, usize); 2]) -> Result<Parts> {
+pub(super) fn between(ports: Vec<Box<dyn Port>>, pairs: [(usize, usize); 2]) -> Result<Parts> {
     let mut graph = Graph::new();
     for (from, to) in pairs {
         let input = graph.add(&format!("in{from}"), Box::new(PortIn::new(PortIndex(from))))?;

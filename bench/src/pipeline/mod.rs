@@ -5,6 +5,7 @@
 //!   lines.rs   what is measured: a graph a line, and what BESS does on this kind of machine
 //!   tables.rs  lines of modules with tables or state
 //!   costs.rs   classes and metadata: with them and without
+//!   scale.rs   the same by one worker and by one a core
 //!   mod.rs     each line for a while, in turns; medians; the table
 //! ```
 //! Frames of 60 bytes in batches of 32. The worker's time is its thread's processor time, so that others who ran meanwhile
@@ -12,6 +13,7 @@
 
 mod costs;
 mod lines;
+mod scale;
 mod tables;
 
 use std::io::{self, Write};
@@ -45,7 +47,7 @@ pub(crate) struct Args {
     /// Frames taken from a port or emitted by a source at a time, at most
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..=32))]
     batch: u64,
-    /// Where pipeline.json and pipeline.md go (default: nowhere)
+    /// Where pipeline.json, pipeline-workers.json and pipeline.md go (default: nowhere)
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -68,7 +70,7 @@ struct Row {
 
 /// Runs the bench, and prints its table.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let wanted: Vec<&Line> = LINES
+    let wanted: Vec<&'static Line> = LINES
         .iter()
         .chain(tables::LINES)
         .chain(costs::LINES)
@@ -90,12 +92,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             reference: line.reference,
         })
         .collect();
-    let table = table(&rows, args);
+    let scaling = scale::measure(&wanted, args)?;
+    let table = table(&rows, args) + "\n" + &scale::table(&scaling);
     writeln!(io::stdout().lock(), "{table}")?;
-    match &args.out {
-        Some(out) => write_table(out, "pipeline", &rows, &table),
-        None => Ok(()),
-    }
+    let Some(out) = &args.out else { return Ok(()) };
+    write_table(out, "pipeline", &rows, &table)?;
+    write_table(out, "pipeline-workers", &scaling, &scale::table(&scaling))
 }
 
 fn table(rows: &[Row], args: &Args) -> String {
@@ -124,6 +126,14 @@ fn table(rows: &[Row], args: &Args) -> String {
 
 /// Millions of packets a second of this thread's time through a fresh worker.
 fn measure(line: &Line, args: &Args) -> anyhow::Result<f64> {
+    let mut worker = worker(line, args)?;
+    drive(&mut worker, Duration::from_millis(args.run_ms / 4 + 1));
+    let (packets, spent) = drive(&mut worker, Duration::from_millis(args.run_ms));
+    Ok(packets as f64 / spent.as_secs_f64() / 1e6)
+}
+
+/// A fresh worker that runs a line.
+fn worker(line: &Line, args: &Args) -> anyhow::Result<Worker> {
     let memory = Mapping::anonymous(CHUNK_COUNT * CHUNK_LEN)?;
     let mut pool = Pool::new(Box::new(memory), CHUNK_LEN)?;
     let Parts { graph, ports, prepare } = (line.build)(&mut pool, args.batch as usize)?;
@@ -131,9 +141,7 @@ fn measure(line: &Line, args: &Args) -> anyhow::Result<f64> {
     let (_control, commands) = control(|| {});
     let mut worker = Worker::new(config, pool, ports, graph, commands);
     prepare(&mut worker)?;
-    drive(&mut worker, Duration::from_millis(args.run_ms / 4 + 1));
-    let (packets, spent) = drive(&mut worker, Duration::from_millis(args.run_ms));
-    Ok(packets as f64 / spent.as_secs_f64() / 1e6)
+    Ok(worker)
 }
 
 /// Runs rounds for a while of this thread's time: how many packets they worked on, and the time.

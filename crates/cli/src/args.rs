@@ -87,6 +87,9 @@ pub(crate) struct DaemonArgs {
     /// Show the graph and its rates on a web page there, on the loopback only
     #[arg(long, value_name = "ADDR")]
     pub(crate) web: Option<std::net::SocketAddr>,
+    /// Serve counters to Prometheus at this address of the host
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) metrics: Option<std::net::SocketAddr>,
 }
 
 /// Flags of `tidegate stats`.

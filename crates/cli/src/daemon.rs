@@ -1,30 +1,36 @@
 //! `tidegate daemon`: the server that controllers speak to, and the thread that does what they say.
 //!
-//! Invariant: a signal and a controller's `KillBess` end it the same way: calls that are under way are answered, workers
-//! stop between two rounds, and the socket is gone.
+//! Invariant: a signal and a controller's `KillBess` end it the same way: calls that are under way are answered, services
+//! drain, workers stop between two rounds, and the sockets are gone.
 
 use crate::args::DaemonArgs;
 use crate::exit::wrong_input;
 use crate::signals::{self, Event};
+use crate::stats::{Desk, Endpoint, Listener};
 use crate::supervisor;
 use anyhow::{Context, Result};
 use std::io::Write;
+use std::sync::Arc;
 use tidegate_control::{Listen, ListenError, Server, queue};
 use tidegate_daemon::Daemon;
 use tidegate_dashboard::Dashboard;
 
 /// Runs until a signal or a controller ends it.
 pub(crate) fn daemon(args: &DaemonArgs) -> Result<()> {
-    crate::logs::start(crate::config::LogFormat::default());
+    crate::logs::start(tidegate_service::config::LogFormat::default());
     let (sender, events) = signals::events()?;
     let (caller, calls) = queue();
     let mut daemon = Daemon::new(move || {
         // Nobody listens any more when it ends anyway.
         let _ = sender.send(Event::Terminate);
     });
+    let collector = daemon.collector();
+    let metrics = args.metrics.map(Endpoint::bind).transpose()?;
+    let stats = Listener::bind()?;
     let control = std::thread::Builder::new().name("control".into());
-    let control =
-        control.spawn(move || calls.run(&mut daemon)).context("could not start the control thread")?;
+    let control = control.spawn(move || daemon.run(&calls)).context("could not start the control thread")?;
+    let _socket_name = stats.serve(Desk { collector: Arc::clone(&collector), zones: None })?;
+    metrics.map(|endpoint| endpoint.serve(collector)).transpose()?;
     let listen =
         Listen { tcp: Some(args.listen), unix: args.socket.clone(), remote_allowed: args.allow_remote };
     let page = args.web.map(|address| Dashboard::start(address, caller.clone())).transpose();

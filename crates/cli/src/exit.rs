@@ -1,6 +1,7 @@
 //! How the command ends: 0, 1 for what failed, 2 for what was typed wrong.
 
 use std::process::ExitCode;
+use tidegate_service::ServiceError;
 
 /// What was typed, or what a configuration file says, is wrong.
 pub(crate) const WRONG_INPUT: u8 = 2;
@@ -18,7 +19,8 @@ pub(crate) fn wrong_input(text: impl Into<String>) -> anyhow::Error {
 /// Prints the error as one line and gives the exit status that goes with it.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     eprintln!("tidegate: {}", explain(error));
-    if error.is::<WrongInput>() { ExitCode::from(WRONG_INPUT) } else { ExitCode::FAILURE }
+    let is_of_service = error.downcast_ref::<ServiceError>().is_some_and(ServiceError::is_input);
+    if error.is::<WrongInput>() || is_of_service { ExitCode::from(WRONG_INPUT) } else { ExitCode::FAILURE }
 }
 
 /// The error and its causes, without the causes that an outer message quotes already.

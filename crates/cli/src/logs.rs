@@ -3,7 +3,7 @@
 //! Not the access log, which is the `web` crate's, and not the one line on the standard output that says
 //! where a service is to be found.
 
-use crate::config::LogFormat;
+use tidegate_service::config::LogFormat;
 use tracing_subscriber::EnvFilter;
 
 /// Starts writing messages; `RUST_LOG` says which (default: `info`).

@@ -5,12 +5,9 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod attach;
-mod config;
 mod daemon;
 mod detach;
 mod exit;
-mod kind;
 mod logs;
 mod privileges;
 mod serve;

@@ -12,7 +12,8 @@ use crate::proto::bess::{self, bess_control_client::BessControlClient};
 use crate::proto::v1::control_client::ControlClient;
 use crate::proto::v1::{
     ListServicesRequest, PipelineSpec, ReplacePipelineRequest, ReplacePipelineResponse, Service,
-    ShowMetadataRequest, ShowMetadataResponse, ShowPipelineRequest, WatchRequest, WatchResponse,
+    ShowMetadataRequest, ShowMetadataResponse, ShowPipelineRequest, StartServiceRequest,
+    StartServiceResponse, StopServiceRequest, StopServiceResponse, WatchRequest, WatchResponse,
 };
 use crate::{Fault, MESSAGE_LEN_MAX};
 
@@ -85,6 +86,19 @@ impl Client {
     /// Where metadata attributes lie: of these modules, or of all if none is named.
     pub fn show_metadata(&mut self, modules: Vec<String>) -> Result<ShowMetadataResponse, ClientError> {
         Ok(self.runtime.block_on(self.own.show_metadata(ShowMetadataRequest { modules }))?.into_inner())
+    }
+
+    /// Starts the web and name servers of a configuration.
+    pub fn start_service(
+        &mut self,
+        request: StartServiceRequest,
+    ) -> Result<StartServiceResponse, ClientError> {
+        Ok(self.runtime.block_on(self.own.start_service(request))?.into_inner())
+    }
+
+    /// Ends one, and waits until it is gone.
+    pub fn stop_service(&mut self, request: StopServiceRequest) -> Result<StopServiceResponse, ClientError> {
+        Ok(self.runtime.block_on(self.own.stop_service(request))?.into_inner())
     }
 
     /// Web and name servers that the daemon runs.

@@ -9,22 +9,24 @@
 //!
 //! Invariant: a module is on the shelf or on the workers where the placement says, and a port likewise.
 
+use crate::berth::{Berth, give_back};
+use crate::bundle::Bundle;
 use crate::hooks::{Attributes, HookWish, Site, Tap, Track};
+use crate::lines::Pending;
 use crate::make::{self, Retold, Seat};
 use crate::plant::{self, Placement, Plant, Trees, sync};
 use crate::ports::Device;
+use crate::services::ServiceDesk;
 use crate::worker::{Running, Told};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 use tidegate_control::{Errno, Fault};
 use tidegate_pipeline::metadata::{self, Layout, ModuleView, Relocation, Scene};
-use tidegate_pipeline::{Graph, GraphError, Module, NamedModule, PortIndex, Snapshot, Worker};
-use tidegate_port::Port;
-
-/// The core of the worker that is made when a task needs one.
-const CORE_DEFAULT: u32 = 0;
+use tidegate_pipeline::{ClosedPort, Graph, GraphError, Module, NamedModule, PortIndex, Snapshot, Worker};
+use tidegate_port::{Bell, Port};
 
 /// The modules that left a worker.
-type Left = Vec<NamedModule>;
+pub(crate) type Left = Vec<NamedModule>;
 
 /// The daemon, to be called by one thread ([`tidegate_control::CallQueue::run`]).
 #[derive(Default)]
@@ -39,11 +41,16 @@ pub struct Daemon {
     pub(crate) harbour: BTreeMap<String, Box<dyn Port>>,
     /// The kernel's devices behind ports that have one.
     pub(crate) devices: BTreeMap<String, Device>,
+    /// Ports that are made for the worker that they come to, and where they lead.
+    pub(crate) berths: BTreeMap<String, Berth>,
     /// The index of each port in its worker.
     pub(crate) port_indices: BTreeMap<String, PortIndex>,
     pub(crate) taps: Vec<Tap>,
     pub(crate) tracks: BTreeMap<Site, Track>,
     pub(crate) is_paused: bool,
+    pub(crate) services: ServiceDesk,
+    /// What wakes the workers of queues that others send to, by the queue's number.
+    pub(crate) bells: HashMap<u64, Arc<Bell>>,
     next_serial: u64,
     on_kill: Option<Box<dyn FnOnce() + Send>>,
 }
@@ -59,6 +66,10 @@ struct Plan {
     movers: BTreeMap<u8, Vec<String>>,
     relocations: HashMap<String, Relocation>,
     port_indices: BTreeMap<String, PortIndex>,
+    /// Ends of new lines between workers.
+    inlets: Vec<Pending>,
+    /// What has left workers, which their threads are not kept with.
+    left: Vec<(u8, Left)>,
 }
 
 impl Daemon {
@@ -81,9 +92,10 @@ impl Daemon {
 
     /// Has `next` be what runs, with a worker for tasks that nobody placed. On a fault, nothing has changed.
     pub(crate) fn change(&mut self, mut next: Plant) -> Result<(), Fault> {
-        let has_tasks = next.modules.values().any(|module| module.task_count > 0);
-        if has_tasks && next.workers.is_empty() {
-            next.workers.insert(0, plant::WorkerWish { core: CORE_DEFAULT, is_default: true });
+        let has_tasks =
+            next.modules.iter().any(|(name, module)| module.task_count > 0 && next.owner(name).is_none());
+        if has_tasks {
+            next.need_worker();
         }
         self.change_to(next)
     }
@@ -104,14 +116,36 @@ impl Daemon {
                 return Err(Fault::new(Errno::EBUSY, text));
             }
             if !self.workers.contains_key(wid) {
-                let mut running = Running::start(*wid, wish.core)?;
-                running.set_paused(self.is_paused)?;
+                let mut running = Running::start(*wid, wish.core, wish.shape)?;
+                running.set_paused(self.is_paused && !wish.is_of_service)?;
                 started.insert(*wid, running);
             }
         }
+        let opened = self.open_berths(&placement, &started)?;
         let plan = self.plan(&next, placement, &started)?;
+        self.harbour.extend(opened);
         self.workers.append(&mut started);
-        self.apply(next, plan)
+        let outcome = self.apply(next, plan);
+        self.tell_collector();
+        outcome
+    }
+
+    /// Opens what is made for its worker and is on none yet.
+    fn open_berths(
+        &self,
+        placement: &Placement,
+        started: &BTreeMap<u8, Running>,
+    ) -> Result<BTreeMap<String, Box<dyn Port>>, Fault> {
+        let mut opened = BTreeMap::new();
+        for (name, wid) in &placement.ports {
+            let running = self.workers.get(wid).or_else(|| started.get(wid));
+            if let (Some(berth), Some(running)) = (self.berths.get(name), running)
+                && !self.placement.ports.contains_key(name)
+            {
+                opened.insert(name.clone(), berth.open(running)?);
+            }
+        }
+        Ok(opened)
     }
 
     /// Makes what is new and says who is told what; touches no worker.
@@ -135,6 +169,8 @@ impl Daemon {
             movers: BTreeMap::new(),
             relocations,
             port_indices,
+            inlets: Vec::new(),
+            left: Vec::new(),
         };
         let mut from_shelf = Vec::new();
         for (name, wish) in &next.modules {
@@ -143,15 +179,15 @@ impl Daemon {
                 if self.stays(name, wid, next, &plan) {
                     continue;
                 }
-                let seat = Seat {
-                    wid,
-                    port: wish
-                        .port
-                        .as_ref()
-                        .and_then(|p| plan.port_indices.get(p))
-                        .copied()
-                        .unwrap_or(PortIndex(0)),
-                };
+                if let Some(queue_wid) = next.crosses_to(name, wid) {
+                    let (outlet, pending) = self.make_line(name, wish, queue_wid)?;
+                    plan.made.insert((wid, name.clone()), outlet);
+                    plan.inlets.push(pending);
+                    continue;
+                }
+                let indices = indices(next, wish, wid, &plan.placement, &plan.port_indices);
+                let seat =
+                    Seat { wid, port: indices.iter().flatten().next().copied().unwrap_or(PortIndex(0)) };
                 let spare = self.spare(name, next, &plan.placement);
                 match spare {
                     Some(spare) if !is_spare_used && !make::is_seated(wish.class) => {
@@ -167,7 +203,11 @@ impl Daemon {
                     }
                     _ => {
                         let told = self.told_to(name, next)?;
-                        plan.made.insert((wid, name.clone()), make::make_like(wish, &told, seat)?);
+                        let module = match indices.len() {
+                            2.. if wish.task_count > 0 => bundle(wish, &told, wid, &indices)?,
+                            _ => make::make_like(wish, &told, seat)?,
+                        };
+                        plan.made.insert((wid, name.clone()), module);
                     }
                 }
             }
@@ -200,9 +240,11 @@ impl Daemon {
     /// Whether a worker has the very module already.
     fn stays(&self, name: &str, wid: u8, next: &Plant, plan: &Plan) -> bool {
         let is_same = self.is_same(name, next);
-        let port = next.modules[name].port.as_ref();
-        let port_stays = port.is_none_or(|port| self.port_indices.get(port) == plan.port_indices.get(port));
-        is_same && port_stays && self.placement.has(name, wid)
+        let wish = &next.modules[name];
+        let port_stays = indices(&self.plant, wish, wid, &self.placement, &self.port_indices)
+            == indices(next, wish, wid, &plan.placement, &plan.port_indices);
+        let end_stays = self.plant.crosses_to(name, wid) == next.crosses_to(name, wid);
+        is_same && port_stays && end_stays && self.placement.has(name, wid)
     }
 
     fn is_same(&self, name: &str, next: &Plant) -> bool {
@@ -219,7 +261,9 @@ impl Daemon {
             return None;
         }
         let workers = self.placement.modules.get(name).into_iter().flatten();
-        workers.copied().find(|wid| !placement.has(name, *wid)).map(Spare::Worker)
+        let has_it = |wid: &u8| self.plant.crosses_to(name, *wid).is_none();
+        let is_leaving = |wid: &u8| !placement.has(name, *wid) || next.crosses_to(name, *wid).is_some();
+        workers.copied().find(|wid| has_it(wid) && is_leaving(wid)).map(Spare::Worker)
     }
 
     fn lay_out(&self, next: &Plant) -> Layout {
@@ -254,7 +298,7 @@ impl Daemon {
                 continue;
             }
             let running = self.workers.get(wid).or_else(|| started.get(wid));
-            let count = counts.entry(*wid).or_insert(running.map_or(0, |it| it.port_count));
+            let count = counts.entry(*wid).or_insert(running.map_or(0, |it| it.port_names.len()));
             indices.insert(port.clone(), PortIndex(*count));
             *count += 1;
         }
@@ -271,19 +315,33 @@ impl Daemon {
             .filter(|(port, wid)| self.placement.ports.get(*port) != Some(*wid))
             .map(|(port, wid)| (port.clone(), *wid))
             .collect();
-        let wids: Vec<u8> = plan.told.keys().copied().collect();
+        // Workers whose queues get new lines come first, so that these are taken off before anything is put on.
+        let mut wids: Vec<u8> = plan.told.keys().copied().collect();
+        wids.sort_by_key(|wid| !plan.inlets.iter().any(|pending| pending.wid == *wid));
         for wid in wids {
             let ports: Vec<String> =
                 new_ports.iter().filter(|(_, to)| *to == wid).map(|(port, _)| port.clone()).collect();
             outcome = outcome.and(self.tell(wid, ports, &next, &mut plan));
+            let (own, others) = plan.inlets.into_iter().partition(|pending| pending.wid == wid);
+            plan.inlets = others;
+            outcome = outcome.and(self.attach_inlets(own));
         }
+        let ending = self.workers.iter().filter(|(wid, _)| !next.workers.contains_key(*wid));
+        for (wid, running) in ending {
+            if let Ok(Ok(left)) = running.ask(|worker| worker.replace(Graph::new())) {
+                plan.left.push((*wid, left));
+            }
+        }
+        outcome = outcome.and(self.end_lines(plan.left));
         let Plan { placement, layout, port_indices, .. } = plan;
         (self.placement, self.layout, self.port_indices) = (placement, layout, port_indices);
         self.workers.retain(|wid, _| next.workers.contains_key(wid));
-        self.harbour.retain(|port, _| next.ports.contains_key(port));
+        self.harbour.retain(|queue, _| next.has_queue(queue));
+        self.berths.retain(|queue, _| next.has_queue(queue));
         self.devices.retain(|port, _| next.ports.contains_key(port));
         let alive: BTreeSet<u64> = next.modules.values().map(|module| module.serial).collect();
         self.shelf.retain(|serial, _| alive.contains(serial));
+        self.bells.retain(|serial, _| alive.contains(serial));
         self.plant = next;
         self.drop_lost_hooks();
         outcome
@@ -294,14 +352,14 @@ impl Daemon {
         let mut outcome = Ok(());
         let movers = std::mem::take(&mut plan.movers);
         for (wid, names) in movers {
-            match self.take_modules(wid, &names, next) {
+            match self.take_modules(wid, &names, plan, next) {
                 Ok(left) => self.hand_on(left, next, plan),
                 Err(fault) => outcome = Err(fault),
             }
         }
         let homeless: Vec<(u8, Vec<String>)> = self.leaving_for_nowhere(next, &plan.placement);
         for (wid, names) in homeless {
-            match self.take_modules(wid, &names, next) {
+            match self.take_modules(wid, &names, plan, next) {
                 Ok(left) => {
                     for (name, module) in left {
                         if let Some(wish) = next.modules.get(&name) {
@@ -328,7 +386,13 @@ impl Daemon {
         leaving.into_iter().collect()
     }
 
-    fn take_modules(&mut self, wid: u8, names: &[String], next: &Plant) -> Result<Left, Fault> {
+    fn take_modules(
+        &mut self,
+        wid: u8,
+        names: &[String],
+        plan: &mut Plan,
+        next: &Plant,
+    ) -> Result<Left, Fault> {
         let Some(running) = self.workers.get_mut(&wid) else { return Ok(Left::new()) };
         let told = &running.told;
         let stays = |name: &String| !names.contains(name);
@@ -353,7 +417,9 @@ impl Daemon {
         let left = running.ask(|worker| worker.replace(graph))?.map_err(broken)?;
         let hooks = std::mem::take(&mut running.told.hooks);
         running.told = Told { modules, links, hooks, ..Told::default() };
-        Ok(left.into_iter().filter(|(name, _)| names.contains(name)).collect())
+        let (taken, others) = left.into_iter().partition(|(name, _)| names.contains(name));
+        plan.left.push((wid, others));
+        Ok(taken)
     }
 
     /// Gives modules to the first worker that waits for them.
@@ -382,7 +448,10 @@ impl Daemon {
             else {
                 continue;
             };
-            if let Some(taken) = running.ask(move |worker| worker.remove_port(index))? {
+            let Some(taken) = running.ask(move |worker| worker.remove_port(index))? else { continue };
+            if self.berths.contains_key(&port) {
+                give_back(taken, running)?;
+            } else {
                 self.harbour.insert(port, taken);
             }
         }
@@ -407,13 +476,32 @@ impl Daemon {
             graph.bind(id.map_err(broken)?, places.clone(), relocation);
         }
         join(&mut graph, &told.modules, &told.links).map_err(broken)?;
-        let ports: Vec<Box<dyn Port>> = ports.iter().filter_map(|port| self.harbour.remove(port)).collect();
-        running.port_count += ports.len();
+        let (mut taken, mut outcome) = (Vec::<Box<dyn Port>>::new(), Ok(()));
+        for name in ports {
+            let port = match (self.harbour.remove(&name), self.berths.get(&name)) {
+                (Some(port), _) => Ok(port),
+                (None, Some(berth)) => berth.open(running),
+                (None, None) => continue,
+            };
+            // Others have their indices after this one's, so that something has to be in its place.
+            taken.push(port.unwrap_or_else(|fault| {
+                outcome = Err(fault);
+                Box::new(ClosedPort)
+            }));
+            running.port_names.push(name);
+        }
         let part = told.clone();
         let before = std::mem::take(&mut running.told.hooks);
-        running.ask(move |worker| run_part(worker, ports, graph, &part, &before))??;
+        let left = running.ask(move |worker| run_part(worker, taken, graph, &part, &before))??;
         running.told = told;
-        Ok(())
+        plan.left.push((wid, left));
+        outcome
+    }
+
+    /// Whom to ask for counters from now on.
+    pub(crate) fn tell_collector(&self) {
+        let workers = self.workers.values().map(Running::asked).collect();
+        self.services.collector.set(self.services.counted(), workers);
     }
 
     /// Each worker's counters.
@@ -421,6 +509,34 @@ impl Daemon {
         let ask = |(wid, running): (&u8, &Running)| Ok((*wid, running.ask(|worker| worker.snapshot())?));
         self.workers.iter().map(ask).collect()
     }
+}
+
+/// The indices of a module's queues on a worker, none for those that are elsewhere.
+fn indices(
+    plant: &Plant,
+    wish: &plant::ModuleWish,
+    wid: u8,
+    placement: &Placement,
+    indices: &BTreeMap<String, PortIndex>,
+) -> Vec<Option<PortIndex>> {
+    let index = |queue: String| {
+        let is_here = placement.ports.get(&queue) == Some(&wid);
+        indices.get(&queue).copied().filter(|_| is_here)
+    };
+    plant.queues_of(wish).into_iter().map(index).collect()
+}
+
+/// A receiver from several queues: one for each that is on this worker.
+fn bundle(
+    wish: &plant::ModuleWish,
+    told: &Retold,
+    wid: u8,
+    indices: &[Option<PortIndex>],
+) -> Result<Box<dyn Module>, Fault> {
+    let one = |index: &Option<PortIndex>| {
+        index.map(|port| make::make_like(wish, told, Seat { wid, port })).transpose()
+    };
+    Ok(Box::new(Bundle::new(indices.iter().map(one).collect::<Result<_, _>>()?)))
 }
 
 #[derive(Clone, Copy)]
@@ -436,18 +552,19 @@ fn run_part(
     graph: Graph,
     part: &Told,
     hooks_before: &[HookWish],
-) -> Result<(), Fault> {
+) -> Result<Left, Fault> {
     for port in ports {
         worker.add_port(port);
     }
-    worker.replace(graph).map_err(broken)?;
+    let left = worker.replace(graph).map_err(broken)?;
     set_hooks(worker, &part.hooks, hooks_before);
     let leaves = part
         .leaves
         .iter()
         .filter_map(|leaf| Some((worker.leaf(&leaf.module, leaf.task as usize)?, leaf.seat.clone())));
     let leaves: Vec<_> = leaves.collect();
-    worker.edit_classes(|tree| sync(tree, &part.classes, &leaves)).map_err(plant::class_fault)
+    worker.edit_classes(|tree| sync(tree, &part.classes, &leaves)).map_err(plant::class_fault)?;
+    Ok(left)
 }
 
 /// Takes hooks off that are not wished for, and puts those on that are. One that counts goes on counting.

@@ -12,12 +12,17 @@
 //! Not here: the protocol (`control`), what modules do (`modules`), how a worker runs (`pipeline`).
 #![forbid(unsafe_code)]
 
+mod berth;
+mod bundle;
 mod change;
 mod controller;
+mod device_ports;
 mod hooks;
+mod lines;
 mod make;
 mod plant;
 mod ports;
+mod services;
 mod worker;
 
 pub use change::Daemon;

@@ -228,3 +228,51 @@ fn classes_limit_a_task() {
     client.reset_all(bess::EmptyRequest {}).unwrap();
     assert_eq!(client.list_workers(bess::EmptyRequest {}).unwrap().workers_status.len(), 0);
 }
+
+/// Puts a task on a worker.
+fn place(client: &mut Client, module: &str, wid: i64) -> Result<(), ClientError> {
+    let class = bess::TrafficClass { leaf_module_name: module.into(), wid, ..Default::default() };
+    client.update_tc_parent(bess::UpdateTcParentRequest { class: Some(class) }).map(drop)
+}
+
+#[test]
+fn queue_hands_frames_from_worker_to_worker() {
+    let daemon = Running::start();
+    let mut client = daemon.client();
+    for (name, class) in
+        [("src", "Source"), ("q", "Queue"), ("by", "Bypass"), ("buf", "Buffer"), ("end", "Sink")]
+    {
+        create(&mut client, name, class).unwrap();
+    }
+    for (from, to) in [("src", "by"), ("by", "q"), ("q", "buf"), ("buf", "end")] {
+        connect(&mut client, from, 0, to).unwrap();
+    }
+    let core = client.list_workers(bess::EmptyRequest {}).unwrap().workers_status[0].core;
+    client.add_worker(bess::AddWorkerRequest { wid: 1, core, scheduler: String::new() }).unwrap();
+    await_traffic(&mut client);
+    // There, back and there again, with a change on the way each time.
+    for round in 0..6 {
+        place(&mut client, "q", i64::from(round % 2 == 0)).unwrap();
+        await_traffic(&mut client);
+        disconnect(&mut client, "src").unwrap();
+        connect(&mut client, "src", 0, "by").unwrap();
+        await_traffic(&mut client);
+    }
+    place(&mut client, "q", 1).unwrap();
+    let status = bess::CommandRequest {
+        name: "q".into(),
+        cmd: "get_status".into(),
+        arg: Some(Message::from(bess::QueueCommandGetStatusArg {}).to_any()),
+    };
+    assert!(client.module_command(status).unwrap().data.is_some());
+    // Without the queue between, no two workers may have what is behind it.
+    disconnect(&mut client, "by").unwrap();
+    place(&mut client, "src", 0).unwrap();
+    assert_eq!(errno(connect(&mut client, "by", 0, "buf")), Some(Errno::EBUSY));
+    connect(&mut client, "by", 0, "q").unwrap();
+    await_traffic(&mut client);
+    destroy(&mut client, "src");
+    destroy(&mut client, "q");
+    destroy(&mut client, "buf");
+    assert_eq!(in_use(&mut client), (0, 0));
+}

@@ -200,6 +200,10 @@ impl Service for NameServer {
         self.udp.on_datagrams(now, burst, pool);
         self.log(burst);
     }
+
+    fn retire(&mut self, pool: &mut Pool) {
+        self.udp.retire(pool);
+    }
 }
 
 /// Tells at compile time that a server may move to its worker's thread.

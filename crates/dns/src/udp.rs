@@ -266,6 +266,11 @@ impl<S: Source> Responder<S> {
         }
     }
 
+    /// Gives all frames that are kept ready back to the pool.
+    pub fn retire(&mut self, pool: &mut Pool) {
+        self.frames.release(pool);
+    }
+
     /// Throws away what is ready if it is of other zones than there are now, and takes what was made beforehand. The memory of it goes piece by piece
     /// with the next bursts: to give back all at once would hold them up.
     #[inline]

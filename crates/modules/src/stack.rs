@@ -80,6 +80,10 @@ where
         self.stack.next_deadline()
     }
 
+    fn retire(&mut self, pool: &mut Pool) {
+        self.stack.service_mut().retire(pool);
+    }
+
     fn counters(&self) -> Vec<(&'static str, u64)> {
         let c = self.stack.counters();
         vec![

@@ -43,7 +43,7 @@ pub use graph::{Graph, GraphError, ModuleId};
 pub use hook::{GateHook, GateSide};
 pub use module::{GATE_COUNT_MAX, GateCounts, Module, PortIndex, Work};
 pub use snapshot::{InputSnapshot, ModuleCounters, ModuleSnapshot, OutputSnapshot, Snapshot};
-pub use worker::{Environment, Idle, NamedModule, Worker, WorkerConfig};
+pub use worker::{ClosedPort, Environment, Idle, NamedModule, Worker, WorkerConfig};
 
 #[cfg(test)]
 mod change_tests;

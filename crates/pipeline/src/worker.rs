@@ -306,6 +306,17 @@ impl Worker {
         Some(step.module.as_mut())
     }
 
+    /// Calls `f` with the module of that name, if it is a `M`, and the worker's frames.
+    pub fn with_module_and_pool<M: Module, R>(
+        &mut self,
+        name: &str,
+        f: impl FnOnce(&mut M, &mut Pool) -> R,
+    ) -> Option<R> {
+        let step = self.steps.iter_mut().find(|step| step.name == name)?;
+        let module: &mut dyn Any = step.module.as_mut();
+        Some(f(module.downcast_mut()?, &mut self.core.pool))
+    }
+
     /// The worker's frames.
     pub const fn pool_mut(&mut self) -> &mut Pool {
         &mut self.core.pool
@@ -466,8 +477,8 @@ impl Stopwatch for fn() -> Instant {
     }
 }
 
-/// In the place of a port that was taken away.
-struct ClosedPort;
+/// In the place of a port that was taken away: nothing comes, nothing goes.
+pub struct ClosedPort;
 
 impl Port for ClosedPort {
     fn rx(&mut self, _: &mut Pool, _: &mut Batch) -> usize {

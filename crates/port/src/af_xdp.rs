@@ -23,7 +23,10 @@ use tidegate_sys::netlink::{Netlink, NetlinkError};
 use tidegate_sys::packet_socket::{Bulk, PacketSocket, SEND_COUNT_MAX, SegmentPlan, Sent};
 use tidegate_sys::xsk::{Descriptor, DriverMode, Umem, Wake, XskConfig, XskError, XskSocket, XskStatistics};
 
+use crate::af_xdp::out::ChunkSet;
 use crate::{BULK_LEN_MAX, Port, PortCounters};
+
+mod out;
 
 /// A port could not be opened on a device's queue.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +49,8 @@ pub struct AfXdpPort {
     fill_level: u32,
     /// Chunks given to the kernel to receive into and not come back yet.
     filled: u32,
+    /// Chunks that the kernel has, to receive into or to send.
+    out: ChunkSet,
     /// There are frames on the transmit ring that the kernel has not taken yet, as far as is known.
     unsent: bool,
     /// With busy polling: the driver has looked for frames since the receive ring was last read, with what was sent.
@@ -104,22 +109,33 @@ impl AfXdpPort {
         config: &XskConfig,
         pool: &mut Pool,
     ) -> Result<AfXdpPort, AfXdpError> {
+        let mut port = Self::bind(ifindex, queue, umem, config)?;
+        port.fill(pool);
+        Ok(port)
+    }
+
+    /// The same from a thread that does not have the pool of `umem`: it receives once it has been filled, or first run.
+    pub fn bind(ifindex: u32, queue: u32, umem: &Umem, config: &XskConfig) -> Result<AfXdpPort, AfXdpError> {
         let mtu = Netlink::open()?.link_of(ifindex)?.mtu as usize;
         let socket = XskSocket::bind(ifindex, queue, umem, config)?;
-        let share = (pool.chunk_count() / FILL_SHARE).max(1) as u32;
-        let mut port = AfXdpPort {
+        let share = (umem.chunk_count() / FILL_SHARE).max(1) as u32;
+        Ok(AfXdpPort {
             socket,
             frame_len_max: (mtu + LINK_HEADER_LEN).min(umem.frame_len_max() as usize),
             fill_level: config.fill_size.min(share),
             filled: 0,
+            out: ChunkSet::of(umem),
             unsent: false,
             has_polled: false,
             down: false,
             bulk: None,
             counters: PortCounters::default(),
-        };
-        port.refill(pool);
-        Ok(port)
+        })
+    }
+
+    /// Gives the kernel chunks of `pool` to receive into.
+    pub fn fill(&mut self, pool: &mut Pool) {
+        self.refill(pool);
     }
 
     /// Takes frames with a tail from now on, and sends them through `socket`, which must be of the same device. Worth
@@ -154,6 +170,7 @@ impl AfXdpPort {
         for _ in 0..room {
             let Some(chunk) = pool.alloc().and_then(|frame| pool.submit(frame)) else { break };
             self.socket.fill.push(chunk.0);
+            self.out.insert(chunk);
         }
         self.filled += self.socket.fill.publish();
         self.socket.wake_rx();
@@ -163,6 +180,7 @@ impl AfXdpPort {
     #[inline]
     fn reap(&mut self, pool: &mut Pool) {
         while let Some(addr) = self.socket.completion.pop() {
+            self.out.remove(ChunkAddr(addr));
             pool.complete(ChunkAddr(addr));
         }
         self.socket.completion.release();
@@ -183,6 +201,7 @@ impl AfXdpPort {
     fn receive_one(&mut self, pool: &mut Pool, batch: &mut Batch) -> bool {
         let Some(descriptor) = self.socket.rx.pop() else { return false };
         self.filled = self.filled.saturating_sub(1);
+        self.out.remove(ChunkAddr(descriptor.addr));
         match pool.receive(ChunkAddr(descriptor.addr), descriptor.len as usize) {
             Some(frame) => {
                 self.counters.rx_packet_count += 1;
@@ -232,6 +251,7 @@ impl AfXdpPort {
         }
         match pool.submit(frame) {
             Some(ChunkAddr(addr)) => {
+                self.out.insert(ChunkAddr(addr));
                 self.socket.tx.push(Descriptor { addr, len: len as u32, options: 0 });
                 self.counters.tx_packet_count += 1;
                 self.counters.tx_byte_count += len as u64;
@@ -306,6 +326,16 @@ impl Port for AfXdpPort {
 
     fn bulk_len_max(&self) -> usize {
         if self.bulk.is_some() { BULK_LEN_MAX } else { 0 }
+    }
+
+    /// A driver that reads and writes chunks itself is done with them only some time after the socket is closed: those
+    /// stay out.
+    fn close(self: Box<Self>) -> Vec<ChunkAddr> {
+        let Self { socket, out, .. } = *self;
+        let is_copied = socket.mode() == DriverMode::Copy;
+        // The kernel waits here until no processor receives into the socket any more (xsk_release).
+        drop(socket);
+        if is_copied { out.iter().collect() } else { Vec::new() }
     }
 
     /// Makes one system call, to ask the kernel for its drops.

@@ -22,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 mod af_xdp;
+mod bell;
 mod bulk_tap;
 mod device;
 mod memif;
@@ -33,6 +34,7 @@ mod tap;
 mod unix_socket;
 
 pub use af_xdp::{AfXdpError, AfXdpPort, Push};
+pub use bell::Bell;
 pub use bulk_tap::BulkTapPort;
 pub use device::DevicePort;
 pub use memif::{MemifConfig, MemifError, MemifPort, MemifRole, MemifStatus, open_memif};
@@ -43,7 +45,7 @@ pub use tap::TapPort;
 pub use unix_socket::{UnixSocketConfig, UnixSocketPort};
 
 use std::os::fd::BorrowedFd;
-use tidegate_packet::{Batch, Frame, Pool};
+use tidegate_packet::{Batch, ChunkAddr, Frame, Pool};
 
 /// What a port did so far.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
@@ -123,6 +125,12 @@ pub trait Port: Send {
     /// Whether frames with a tail are among those that it receives. Whoever does not take them must drop them.
     fn receives_bulk(&self) -> bool {
         false
+    }
+
+    /// Closes the device, on any thread and in its own time. What it still had of the pool's chunks comes back, to be given
+    /// to the pool by its worker ([`Pool::complete`]).
+    fn close(self: Box<Self>) -> Vec<ChunkAddr> {
+        Vec::new()
     }
 
     /// What it did so far.

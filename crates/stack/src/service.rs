@@ -146,6 +146,11 @@ pub trait Service: Sized {
         Err(FetchError::Gone)
     }
 
+    /// The service leaves its worker for good: the frames that it keeps go back to the pool.
+    fn retire(&mut self, pool: &mut Pool) {
+        let _ = pool;
+    }
+
     /// Datagrams of one received batch, at most [`BURST_LEN_MAX`](crate::BURST_LEN_MAX), each to be given its
     /// [`Reply`]. A service without UDP refuses them.
     fn on_datagrams(&mut self, now: Instant, burst: &mut [Datagram], pool: &mut Pool) {

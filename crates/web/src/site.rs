@@ -359,6 +359,10 @@ impl Service for Site {
             None => Err(FetchError::Gone),
         }
     }
+
+    fn retire(&mut self, pool: &mut Pool) {
+        self.packer.release(pool);
+    }
 }
 
 /// Tells at compile time that a site may move to its worker's thread.

@@ -1,10 +1,8 @@
 //! The line that says where the services are and how they run.
 
 use super::seat::Seat;
-use crate::attach::Device;
-use crate::config::Config;
-use crate::kind::{Endpoint, Kind};
 use std::net::SocketAddr;
+use tidegate_service::{Config, Device, Endpoint, Kind};
 
 /// `serving DIR on URL and URL; 2 zones on ADDRESS (driver mode, copy, 1 worker, huge pages)`.
 pub(super) fn banner(config: &Config, devices: &[Device], seats: &[Seat]) -> String {

@@ -1,12 +1,11 @@
 //! The end that an administrator asked for: no new connections, those that there are finish.
 
-use super::services::Services;
 use super::worker::{self, Workers};
 use crate::signals::Event;
 use crossbeam_channel::Receiver;
 use std::time::{Duration, Instant};
-use tidegate_modules::StackModule;
 use tidegate_pipeline::Worker;
+use tidegate_service::close_down;
 
 /// How often it is looked whether all have finished.
 const PERIOD: Duration = Duration::from_millis(20);
@@ -25,12 +24,6 @@ pub(crate) fn drain(workers: &Workers, patience: Duration, awaited: &Receiver<Ev
     if left > 0 {
         tracing::warn!("{left} connections did not finish in time");
     }
-}
-
-/// Refuses new connections, and has those closed that have nothing under way.
-fn close_down(stack: &mut StackModule<Services>) {
-    stack.stack_mut().stop_listening();
-    stack.wake_all();
 }
 
 /// Connections that are open, in all workers that answer.

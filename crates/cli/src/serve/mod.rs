@@ -10,55 +10,48 @@
 //! network is after.
 
 mod banner;
-mod devices;
-mod dns;
 mod drain;
 mod graph;
-mod offer;
 mod reload;
 mod rights;
 mod seat;
-mod services;
 mod settings;
-mod web;
 mod worker;
 
-pub(crate) use dns::{Line, Which, ZoneNews};
-pub(crate) use offer::Offer;
-pub(crate) use services::Services;
 pub(crate) use settings::{Asked, check};
 
-use crate::attach::{self, Device};
 use crate::signals::{self, Event};
-use crate::stats::{Collector, Desk, Endpoint, Listener};
+use crate::stats::{Desk, Endpoint, Listener};
 use crate::supervisor;
 use anyhow::Result;
 use crossbeam_channel::Receiver;
 use settings::Settings;
 use std::io::Write;
 use std::sync::Arc;
+use tidegate_service::{Collector, Counted, Device, Offer, Source, attach_all, leave};
 use worker::Workers;
 
 /// Serves until a signal ends it.
 pub(crate) fn serve(asked: Asked) -> Result<()> {
     let settings = Settings::of(asked)?;
-    crate::logs::start(settings.config.process.log_format);
-    let devices = Arc::new(devices::attach_all(&settings)?);
+    crate::logs::start(settings.service.config.process.log_format);
+    let devices = Arc::new(attach_all(&settings.service)?);
     let outcome = serve_on(&settings, &devices);
-    outcome.and(attach::leave(devices))
+    outcome.and(leave(devices).map_err(Into::into))
 }
 
 fn serve_on(settings: &Settings, devices: &Arc<Vec<Device>>) -> Result<()> {
-    let seats = seat::open_all(settings, devices)?;
-    let endpoint = settings.config.metrics.address.map(Endpoint::bind).transpose()?;
+    let seats = seat::open_all(&settings.service, devices)?;
+    let endpoint = settings.service.config.metrics.address.map(Endpoint::bind).transpose()?;
     let stats = Listener::bind()?;
-    let source = offer::Source::prepare(&settings.config)?;
+    let source = Source::prepare(&settings.service.config)?;
     rights::drop_rights(settings, &source.directories())?;
     let (sender, events) = signals::events()?;
-    let banner = banner::banner(&settings.config, devices, &seats);
-    let mut offer = source.open(&settings.config, seats.len())?;
-    let workers = worker::start_all(settings, devices, seats, &offer, &sender)?;
-    let collector = Arc::new(Collector::new(banner.clone(), devices, &offer, workers.asked()));
+    let banner = banner::banner(&settings.service.config, devices, &seats);
+    let mut offer = source.open(&settings.service.config, seats.len())?;
+    let workers = worker::start_all(&settings.service, devices, seats, &offer, &sender)?;
+    let collector =
+        Arc::new(Collector::new(vec![Counted::new(banner.clone(), devices, &offer)], workers.asked()));
     let outcome = claim(devices).and_then(|()| {
         let desk = Desk { collector: Arc::clone(&collector), zones: offer.zones() };
         let _socket_name = stats.serve(desk)?;
@@ -68,13 +61,13 @@ fn serve_on(settings: &Settings, devices: &Arc<Vec<Device>>) -> Result<()> {
     });
     supervisor::tell(supervisor::STOPPING);
     offer.drain();
-    drain::drain(&workers, settings.config.process.drain.0.into(), &events);
+    drain::drain(&workers, settings.service.config.process.drain.0.into(), &events);
     workers.join();
     outcome
 }
 
 fn claim(devices: &[Device]) -> Result<()> {
-    devices.iter().try_for_each(Device::claim)
+    Ok(devices.iter().try_for_each(Device::claim)?)
 }
 
 /// Says where the services are. That nobody listens is no reason not to serve.
@@ -87,7 +80,7 @@ fn announce(banner: &str) {
 fn await_end(
     events: &Receiver<Event>,
     mut settings: Settings,
-    offer: &mut offer::Offer,
+    offer: &mut Offer,
     workers: &Workers,
 ) -> Result<()> {
     for event in events {

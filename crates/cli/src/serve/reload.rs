@@ -1,9 +1,9 @@
 //! SIGHUP: what a running process takes over from its surroundings.
 
-use super::offer::Offer;
 use super::settings::Settings;
 use super::worker::Workers;
 use anyhow::Result;
+use tidegate_service::Offer;
 
 /// Reloads, and says what came of it.
 pub(super) fn reload(settings: &mut Settings, offer: &mut Offer, workers: &Workers) {
@@ -21,7 +21,7 @@ pub(super) fn reload(settings: &mut Settings, offer: &mut Offer, workers: &Worke
 fn take_over(settings: &mut Settings, offer: &mut Offer, workers: &Workers) -> Result<bool> {
     offer.refresh();
     let needs_restart = settings.reread()?;
-    let terms = offer.reconfigure(&settings.config)?;
+    let terms = offer.reconfigure(&settings.service.config)?;
     workers.each_stack(move |stack| terms.apply(stack.stack_mut().service_mut()));
     Ok(needs_restart)
 }

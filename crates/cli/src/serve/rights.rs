@@ -8,7 +8,7 @@ use tidegate_config::directory_of;
 
 /// Gives up all other rights, unless the settings keep them. `directories` stay readable besides.
 pub(super) fn drop_rights(settings: &Settings, directories: &[PathBuf]) -> Result<()> {
-    if !settings.config.process.sandbox {
+    if !settings.service.config.process.sandbox {
         tracing::warn!("all rights are kept (--no-sandbox)");
         return Ok(());
     }
@@ -17,7 +17,7 @@ pub(super) fn drop_rights(settings: &Settings, directories: &[PathBuf]) -> Resul
 }
 
 fn needs(settings: &Settings, directories: &[PathBuf]) -> Needs {
-    let config = &settings.config;
+    let config = &settings.service.config;
     let mut readable: Vec<PathBuf> = config.web.iter().map(|web| web.root.clone()).collect();
     // Its directory, because a changed file is often another one of the same name.
     readable.extend_from_slice(directories);

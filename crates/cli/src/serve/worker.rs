@@ -3,24 +3,17 @@
 //! Invariant: a worker that ends, for whatever reason, says so to the control thread; none is missed.
 
 use super::graph;
-use super::offer::Offer;
-use super::seat::{Lane, Seat};
-use super::services::Services;
-use super::settings::Settings;
-use crate::attach::Device;
-use crate::config;
-use crate::kind::Endpoint;
+use super::seat::Seat;
 use crate::privileges;
 use crate::signals::Event;
-use crate::stats::Asked;
 use anyhow::{Context, Result};
 use crossbeam_channel::Sender;
 use std::thread::JoinHandle;
-use tidegate_base::{Duration, HashKey};
+use tidegate_base::Duration;
 use tidegate_modules::StackModule;
-use tidegate_pipeline::{Control, Idle, KernelEnvironment, Waker, Worker, WorkerConfig, control};
-use tidegate_stack::{Limits, Secrets, Stack, TcpConfig};
-use tidegate_sys::{clock, cpu, event, random};
+use tidegate_pipeline::{Control, KernelEnvironment, Waker, Worker, control};
+use tidegate_service::{Asked, Device, Lane, Offer, Services, Settings, host};
+use tidegate_sys::{cpu, event};
 
 /// How much later than a timer's time the kernel may wake a worker.
 const TIMER_SLACK: Duration = Duration::from_micros(1);
@@ -39,8 +32,12 @@ struct Running {
 impl Workers {
     /// Whom to ask for counters.
     pub(crate) fn asked(&self) -> Vec<Asked> {
-        let asked = |worker: &Running| Asked { control: worker.control.clone(), ports: worker.ports.clone() };
-        self.running.iter().map(asked).collect()
+        let asked = |(number, worker): (usize, &Running)| Asked {
+            number,
+            control: worker.control.clone(),
+            ports: worker.ports.clone(),
+        };
+        self.running.iter().enumerate().map(asked).collect()
     }
 
     /// Each worker's control, with how many stacks it has.
@@ -124,10 +121,10 @@ fn start(
     let waker = Waker::new().context("could not make a worker's wake-up")?;
     let wake = waker.clone();
     let (control, commands) = control(move || wake.wake());
-    let stacks = seat.lanes.iter().map(|lane| stack(settings, &devices[lane.device], offer, &waker));
-    let graph = graph::build(stacks.collect::<Result<_>>()?, settings.impair)?;
+    let hosts = seat.lanes.iter().map(|lane| host(settings, &devices[lane.device], offer, &waker));
+    let graph = graph::build(hosts.collect::<Result<_, _>>()?, settings.impair)?;
     let ports = seat.lanes.iter().map(|lane| port_name(devices, *lane)).collect();
-    let worker = Worker::new(worker_config(settings), seat.pool, seat.ports, graph, commands);
+    let worker = Worker::new(settings.worker_config(), seat.pool, seat.ports, graph, commands);
     let thread = std::thread::Builder::new().name(format!("worker{}", place.number));
     let thread = thread.spawn(move || run(worker, waker, place)).context("could not start a worker")?;
     Ok(Running { control, thread, ports })
@@ -135,35 +132,6 @@ fn start(
 
 fn port_name(devices: &[Device], lane: Lane) -> String {
     format!("{}/{}", devices[lane.device].name, lane.queue)
-}
-
-fn worker_config(settings: &Settings) -> WorkerConfig {
-    let idle = match settings.config.idle {
-        config::Idle::Poll => Idle::Poll,
-        config::Idle::Adaptive => Idle::ADAPTIVE,
-    };
-    WorkerConfig { batch_len: settings.config.batch as usize, idle, ..WorkerConfig::default() }
-}
-
-/// A host on one queue of `device`.
-fn stack(settings: &Settings, device: &Device, offer: &Offer, waker: &Waker) -> Result<Stack<Services>> {
-    let connection_count_max = settings.config.connection_count_max() as usize;
-    let limits = Limits { connection_count_max, ..Limits::default() };
-    let interface = device.interface.clone();
-    let services = offer.services(&device.listen, waker);
-    let mut stack = Stack::new(clock::now(), interface, TcpConfig::SERVER, limits, &secrets()?, services);
-    for Endpoint { address, .. } in &device.listen {
-        stack.listen(Some(address.ip()), address.port());
-    }
-    Ok(stack)
-}
-
-fn secrets() -> Result<Secrets> {
-    Ok(Secrets {
-        isn: HashKey::new(random::bytes()?),
-        cookie: HashKey::new(random::bytes()?),
-        flow: u64::from_ne_bytes(random::bytes()?),
-    })
 }
 
 /// Tells the control thread when it goes, by whichever way.

@@ -1,13 +1,13 @@
 //! `tidegate stats`: what running services count, as a table or as JSON; `tidegate dns reload`.
 
-use super::{Report, socket, table};
+use super::{socket, table};
 use crate::args::StatsArgs;
 use crate::exit::wrong_input;
-use crate::serve::ZoneNews;
 use anyhow::{Result, bail};
 use std::io::Write;
 use std::time::Duration;
 use tidegate_dns::name::NameBuf;
+use tidegate_service::{Report, ZoneNews};
 
 /// The time over which rates are measured.
 const PERIOD: Duration = Duration::from_secs(1);

@@ -3,7 +3,6 @@
 //! Not the web server of this repository: whoever scrapes must get through when that one is in trouble.
 //! Format: <https://prometheus.io/docs/instrumenting/exposition_formats/>, text, version 0.0.4.
 
-use super::{Collector, Named, Report, WorkerReport};
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,6 +10,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
+use tidegate_service::{Collector, Named, Report, WorkerReport};
 
 /// How long a scraper may take for its request, and for reading the answer.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -158,7 +158,7 @@ fn text(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::{DeviceReport, ModuleReport};
+    use tidegate_service::{DeviceReport, ModuleReport};
 
     #[test]
     fn samples_of_a_metric_are_together_with_their_labels() {

@@ -5,8 +5,6 @@
 //!   --{"report":null}--> | <--Report--          --{"reload_zones":{"zone":"a."}}--> | <--[ZoneNews]--
 //! ```
 
-use super::{Collector, Report};
-use crate::serve::{Line, Which, ZoneNews};
 use anyhow::{Context, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -18,6 +16,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use tidegate_service::{Collector, Line, Report, Which, ZoneNews};
 
 /// Where services' sockets are.
 pub(crate) const DIRECTORY: &str = "/run/tidegate";

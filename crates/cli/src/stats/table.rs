@@ -1,7 +1,7 @@
 //! A report as a table for people: each counter, and its rate between two reports.
 
-use super::{ModuleReport, Named, Report, WorkerReport};
 use std::fmt::Write;
+use tidegate_service::{ModuleReport, Named, Report, WorkerReport};
 
 /// Zones that are shown one by one.
 const ZONE_COUNT_MAX: usize = 20;

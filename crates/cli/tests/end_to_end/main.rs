@@ -5,6 +5,7 @@
 
 mod client;
 mod clients;
+mod daemon;
 mod daemon_page;
 mod device;
 mod dns;

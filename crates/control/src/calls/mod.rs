@@ -7,6 +7,7 @@ mod hooks;
 mod modules;
 pub(crate) mod pipeline;
 mod ports;
+pub(crate) mod services;
 mod traffic;
 mod workers;
 

@@ -11,9 +11,8 @@ use crate::controller::{Above, ClassMove, Connection, Kinds, PipelinePlan, Place
 use crate::names::quoted;
 use crate::proto::bess::ConnectModulesRequest;
 use crate::proto::v1::{
-    ListServicesRequest, ListServicesResponse, PipelineSpec, ReplacePipelineRequest, ReplacePipelineResponse,
-    ShowMetadataRequest, ShowMetadataResponse, ShowPipelineRequest, ShowPipelineResponse, WatchRequest,
-    watch_request::Kind as WatchKind,
+    PipelineSpec, ReplacePipelineRequest, ReplacePipelineResponse, ShowMetadataRequest, ShowMetadataResponse,
+    ShowPipelineRequest, ShowPipelineResponse, WatchRequest, watch_request::Kind as WatchKind,
 };
 use crate::{Controller, Errno, Fault};
 
@@ -45,13 +44,6 @@ pub(crate) fn show_metadata(
         layout.modules.retain(|entry| request.modules.contains(&entry.module));
     }
     Ok(layout)
-}
-
-pub(crate) fn list_services(
-    daemon: &mut dyn Controller,
-    _: ListServicesRequest,
-) -> Result<ListServicesResponse, Fault> {
-    Ok(ListServicesResponse { services: daemon.services()? })
 }
 
 /// The kinds that are to be told, of which none means all.

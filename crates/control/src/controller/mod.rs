@@ -12,6 +12,7 @@ mod hooks;
 mod modules;
 mod pipeline;
 mod ports;
+mod services;
 mod traffic;
 mod workers;
 
@@ -19,6 +20,7 @@ pub use hooks::{Direction, GateHooks, HookCall, HookSpec, ResumeHook};
 pub use modules::{CommandCall, Connection, ModuleSpec, Modules};
 pub use pipeline::{Kinds, PipelinePlan, Pipelines};
 pub use ports::{PortSettings, PortSpec, Ports};
+pub use services::{Ending, ServiceSpec, Services};
 pub use traffic::{
     Above, ClassChange, ClassMove, ClassSpec, Place, Policy, Resource, Slot, Subject, TrafficClasses,
     Violations,
@@ -31,7 +33,9 @@ use crate::Fault;
 pub type Outcome<T = ()> = Result<T, Fault>;
 
 /// The daemon, as a controller sees it.
-pub trait Controller: Workers + TrafficClasses + Ports + Modules + GateHooks + Pipelines + Send {
+pub trait Controller:
+    Workers + TrafficClasses + Ports + Modules + GateHooks + Pipelines + Services + Send
+{
     /// What answers: a name and a version.
     fn version(&mut self) -> Outcome<String>;
 

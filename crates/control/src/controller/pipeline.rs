@@ -1,7 +1,7 @@
 //! What `tidegate.v1` asks: pipelines as a whole, layouts, counters and services.
 
 use super::{ClassMove, ClassSpec, Connection, ModuleSpec, Outcome, PortSpec, WorkerSpec};
-use crate::proto::v1::{PipelineSpec, ReplacePipelineResponse, Service, ShowMetadataResponse, WatchResponse};
+use crate::proto::v1::{PipelineSpec, ReplacePipelineResponse, ShowMetadataResponse, WatchResponse};
 
 /// A whole pipeline. Every name is given and stands once; connections, places and tasks name only what is
 /// in the plan, and no output gate leads to two places.
@@ -53,7 +53,4 @@ pub trait Pipelines {
 
     /// Counters of these kinds at this moment.
     fn counters(&mut self, kinds: Kinds) -> Outcome<WatchResponse>;
-
-    /// Web and name servers that run here.
-    fn services(&mut self) -> Outcome<Vec<Service>>;
 }

@@ -8,12 +8,13 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Request, Response, Status};
 
 use super::end_of;
-use crate::calls::pipeline;
-use crate::controller::Kinds;
+use crate::calls::{pipeline, services};
+use crate::controller::{Ending, Kinds};
 use crate::proto::v1::control_server::Control;
 use crate::proto::v1::{
     ListServicesRequest, ListServicesResponse, ReplacePipelineRequest, ReplacePipelineResponse,
-    ShowMetadataRequest, ShowMetadataResponse, ShowPipelineRequest, ShowPipelineResponse, WatchRequest,
+    ShowMetadataRequest, ShowMetadataResponse, ShowPipelineRequest, ShowPipelineResponse,
+    StartServiceRequest, StartServiceResponse, StopServiceRequest, StopServiceResponse, WatchRequest,
     WatchResponse,
 };
 use crate::{Caller, Controller, Errno, Fault};
@@ -21,6 +22,8 @@ use crate::{Caller, Controller, Errno, Fault};
 /// Milliseconds between two answers of a watch: what 0 means, and the limits.
 const INTERVAL_MS_DEFAULT: u32 = 1_000;
 const INTERVAL_MS: std::ops::RangeInclusive<u32> = 100..=3_600_000;
+/// How often it is looked whether a service that ends is gone.
+const DRAIN_PERIOD: Duration = Duration::from_millis(20);
 
 /// The service.
 pub(super) struct Tidegate {
@@ -91,11 +94,36 @@ impl Control for Tidegate {
         Ok(Response::new(ReceiverStream::new(stream)))
     }
 
+    async fn start_service(
+        &self,
+        request: Request<StartServiceRequest>,
+    ) -> Result<Response<StartServiceResponse>, Status> {
+        self.answer(request, services::start_service).await
+    }
+
+    /// The control thread is not kept: it is asked again and again until the service is gone.
+    async fn stop_service(
+        &self,
+        request: Request<StopServiceRequest>,
+    ) -> Result<Response<StopServiceResponse>, Status> {
+        let request = request.into_inner();
+        loop {
+            let asked = request.clone();
+            let ending = self.control.call(move |controller| services::stop_service(controller, asked)).await;
+            match ending.map_err(|fault| status(&fault))? {
+                Ending::Gone { cut_count } => {
+                    return Ok(Response::new(StopServiceResponse { cut_connections: cut_count }));
+                }
+                Ending::Draining => tokio::time::sleep(DRAIN_PERIOD).await,
+            }
+        }
+    }
+
     async fn list_services(
         &self,
         request: Request<ListServicesRequest>,
     ) -> Result<Response<ListServicesResponse>, Status> {
-        self.answer(request, pipeline::list_services).await
+        self.answer(request, services::list_services).await
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use tidegate_control::classes::{Driver, HookClass, ModuleClass};
 use tidegate_control::controller::*;
@@ -427,6 +428,19 @@ impl Pipelines for Fake {
     fn counters(&mut self, kinds: Kinds) -> Outcome<v1::WatchResponse> {
         self.record(format!("counters {kinds:?}"))?;
         Ok(v1::WatchResponse { timestamp: 2.0, ..Default::default() })
+    }
+}
+
+impl Services for Fake {
+    fn start_service(&mut self, spec: ServiceSpec) -> Outcome<v1::StartServiceResponse> {
+        let name = spec.name.clone().unwrap_or_else(|| "service0".to_owned());
+        self.record(format!("start_service {spec:?}"))?;
+        Ok(v1::StartServiceResponse { name, ..Default::default() })
+    }
+
+    fn stop_service(&mut self, name: &str, drain: Option<Duration>) -> Outcome<Ending> {
+        self.record(format!("stop_service {name} {drain:?}"))?;
+        Ok(Ending::Gone { cut_count: 1 })
     }
 
     fn services(&mut self) -> Outcome<Vec<v1::Service>> {

@@ -4,11 +4,11 @@ mod hooks;
 mod modules;
 mod pipelines;
 mod ports;
+mod services;
 mod traffic;
 mod workers;
 
 use crate::Daemon;
-use crate::plant::Plant;
 use tidegate_control::Controller;
 use tidegate_control::controller::Outcome;
 
@@ -18,7 +18,7 @@ impl Controller for Daemon {
     }
 
     fn reset_all(&mut self) -> Outcome {
-        self.change_to(Plant::default())
+        self.change_to(self.plant.without_pipeline())
     }
 
     fn kill(&mut self) -> Outcome {

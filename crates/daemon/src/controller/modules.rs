@@ -2,6 +2,7 @@
 
 use super::wall_s;
 use crate::Daemon;
+use crate::bundle::Bundle;
 use crate::hooks::{Count, TRACK, Track};
 use crate::make::{self, Seat};
 use crate::plant::{ModuleWish, Plant};
@@ -97,7 +98,7 @@ impl Daemon {
             serial,
             gates: module.gates(),
             attributes: module.attributes().to_vec(),
-            task_count: module.task_count() as u32,
+            task_count: module.task_count() as u32 * task_factor(plant, &spec.arg),
             port,
             said: Vec::new(),
         };
@@ -149,6 +150,14 @@ impl Daemon {
     }
 }
 
+/// A receiver from a port has a task for each of its queues.
+fn task_factor(plant: &Plant, arg: &Message) -> u32 {
+    match arg {
+        Message::PortIncArg(arg) => plant.queues(&arg.port).len() as u32,
+        _ => 1,
+    }
+}
+
 fn missing(name: &str) -> Fault {
     Fault::missing(format!("there is no module {name}: list what there is, or create it"))
 }
@@ -165,9 +174,7 @@ impl Modules for Daemon {
 
     fn reset_modules(&mut self) -> Outcome {
         let mut next = self.plant.clone();
-        next.modules.clear();
-        next.links.clear();
-        next.tasks.clear();
+        next.clear_modules();
         self.change(next)
     }
 
@@ -177,7 +184,8 @@ impl Modules for Daemon {
             mclass: wish.class.name.to_owned(),
             desc: wish.port.clone().unwrap_or_default(),
         };
-        Ok(self.plant.modules.iter().map(module).collect())
+        let own = self.plant.modules.iter().filter(|(name, _)| self.plant.owner(name).is_none());
+        Ok(own.map(module).collect())
     }
 
     fn create_module(&mut self, spec: ModuleSpec) -> Outcome<String> {
@@ -197,6 +205,7 @@ impl Modules for Daemon {
 
     fn destroy_module(&mut self, name: &str) -> Outcome {
         self.wish(name)?;
+        self.plant.check_free("module", name)?;
         let mut next = self.plant.clone();
         next.remove_module(name);
         self.change(next)
@@ -250,6 +259,8 @@ impl Modules for Daemon {
 
     fn connect(&mut self, connection: Connection) -> Outcome {
         let Connection { from, ogate, to, igate, default_hooks } = connection;
+        self.plant.check_free("module", &from)?;
+        self.plant.check_free("module", &to)?;
         let (from, to) = ((from, ogate), (to, igate));
         if let Some((module, gate)) = self.plant.links.get(&from) {
             let text = format!(
@@ -270,6 +281,7 @@ impl Modules for Daemon {
 
     fn disconnect(&mut self, module: &str, ogate: u16) -> Outcome {
         self.wish(module)?;
+        self.plant.check_free("module", module)?;
         let mut next = self.plant.clone();
         if next.links.remove(&(module.to_owned(), ogate)).is_none() {
             return Err(Fault::missing(format!("output gate {ogate} of {module} leads nowhere")));
@@ -279,13 +291,22 @@ impl Modules for Daemon {
 
     fn run_command(&mut self, call: CommandCall) -> Outcome<Option<Message>> {
         let CommandCall { module: name, command, arg } = call;
+        self.plant.check_free("module", &name)?;
         let wish = self.wish(&name)?.clone();
         let mut answer = None;
-        let wids: Vec<u8> = self.placement.modules.get(&name).into_iter().flatten().copied().collect();
+        let workers = self.placement.modules.get(&name).into_iter().flatten().copied();
+        let wids: Vec<u8> = workers.filter(|wid| self.plant.crosses_to(&name, *wid).is_none()).collect();
         for wid in &wids {
             let Some(running) = self.workers.get(wid) else { continue };
             let (wish, arg, name) = (wish.clone(), arg.clone(), name.clone());
             let said = running.ask(move |worker| {
+                if let Some(bundle) = worker.module_mut::<Bundle>(&name) {
+                    let mut answer = None;
+                    for part in bundle.parts_mut() {
+                        answer = make::command(&wish, part.as_mut(), command, arg.clone())?;
+                    }
+                    return Ok(answer);
+                }
                 let module = worker.any_module_mut(&name).ok_or_else(|| missing(&name))?;
                 make::command(&wish, module, command, arg)
             })??;

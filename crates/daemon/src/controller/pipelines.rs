@@ -5,7 +5,6 @@ use crate::Daemon;
 use crate::hooks::{Count, Site, Track};
 use crate::plant::{ModuleWish, Plant, WorkerWish};
 use std::collections::{BTreeMap, HashMap};
-use tidegate_control::Fault;
 use tidegate_control::controller::{
     Above, ClassSpec, Connection, Kinds, ModuleSpec, Outcome, PipelinePlan, Pipelines, Place, Policy,
     Resource, Slot,
@@ -16,9 +15,10 @@ use tidegate_control::proto::bess::{
 };
 use tidegate_control::proto::v1::{
     Attribute, ClassCounters, DirectionCounters, DropCounter, GateCounters, ModuleCounters, ModuleMetadata,
-    PipelineSpec, PortCounters, ReplacePipelineResponse, Service, ShowMetadataResponse, WatchResponse,
+    PipelineSpec, PortCounters, ReplacePipelineResponse, ShowMetadataResponse, WatchResponse,
     attribute::Access as ShownAccess, gate_counters::Direction,
 };
+use tidegate_control::{Errno, Fault};
 use tidegate_packet::SCRATCH_LEN;
 use tidegate_pipeline::GateSide;
 use tidegate_pipeline::metadata::Access;
@@ -27,12 +27,17 @@ impl Daemon {
     /// The plant that `plan` means, with modules and ports that are as they were kept. New ones are on the shelf and in
     /// the harbour then.
     fn next_of(&mut self, plan: &PipelinePlan, answer: &mut ReplacePipelineResponse) -> Outcome<Plant> {
-        let mut next = Plant::default();
+        let mut next = self.plant.without_pipeline();
         for worker in &plan.workers {
-            next.workers.insert(worker.wid, WorkerWish { core: worker.core, is_default: false });
+            let old = next.workers.insert(worker.wid, WorkerWish::on(worker.core));
+            if let Some(old) = old.filter(|old| old.is_of_service) {
+                let text = format!("worker {} on core {} is a service's own", worker.wid, old.core);
+                return Err(Fault::new(Errno::EEXIST, text));
+            }
         }
         for spec in &plan.ports {
             let name = spec.name.clone().unwrap_or_default();
+            self.plant.check_free("port", &name)?;
             let is_kept = self.plant.ports.get(&name).is_some_and(|old| old == spec);
             if !is_kept && self.plant.ports.contains_key(&name) {
                 let text = format!(
@@ -49,8 +54,8 @@ impl Daemon {
         for link in &plan.connections {
             next.links.insert((link.from.clone(), link.ogate), (link.to.clone(), link.igate));
         }
-        if next.workers.is_empty() && !(plan.classes.is_empty() && plan.tasks.is_empty()) {
-            next.workers.insert(0, WorkerWish { core: 0, is_default: true });
+        if !(plan.classes.is_empty() && plan.tasks.is_empty()) {
+            next.need_worker();
         }
         plan.classes.iter().try_for_each(|class| next.add_class(class.clone()))?;
         plan.tasks.iter().try_for_each(|task| next.move_to(task.clone()))?;
@@ -67,6 +72,7 @@ impl Daemon {
         answer: &mut ReplacePipelineResponse,
     ) -> Outcome {
         let name = spec.name.clone().unwrap_or_default();
+        self.plant.check_free("module", &name)?;
         let old = self.plant.modules.get(&name);
         if let Some(old) = old.filter(|old| old.class.name == spec.class.name && old.arg == spec.arg) {
             next.modules.insert(name.clone(), old.clone());
@@ -207,37 +213,42 @@ impl Pipelines for Daemon {
 
     fn pipeline(&mut self) -> Outcome<PipelineSpec> {
         let plant = &self.plant;
-        let workers = plant.workers.iter().map(|(wid, wish)| AddWorkerRequest {
-            wid: (*wid).into(),
-            core: wish.core.into(),
-            scheduler: String::new(),
+        let is_own = |name: &String| plant.owner(name).is_none();
+        let workers = plant.workers.iter().filter(|(_, wish)| !wish.is_of_service).map(|(wid, wish)| {
+            AddWorkerRequest { wid: (*wid).into(), core: wish.core.into(), scheduler: String::new() }
         });
-        let ports = plant.ports.iter().map(|(name, spec)| CreatePortRequest {
-            name: name.clone(),
-            driver: spec.driver.name.to_owned(),
-            num_inc_q: spec.rx_queues.into(),
-            num_out_q: spec.tx_queues.into(),
-            size_inc_q: spec.rx_descriptors.unwrap_or(0).into(),
-            size_out_q: spec.tx_descriptors.unwrap_or(0).into(),
-            arg: Some(spec.arg.to_any()),
-        });
-        let modules = plant.modules.iter().map(|(name, wish)| CreateModuleRequest {
-            name: name.clone(),
-            mclass: wish.class.name.to_owned(),
-            arg: Some(wish.arg.to_any()),
-        });
-        let connections = plant.links.iter().map(|((from, out), (to, input))| ConnectModulesRequest {
+        let ports =
+            plant.ports.iter().filter(|(name, _)| is_own(name)).map(|(name, spec)| CreatePortRequest {
+                name: name.clone(),
+                driver: spec.driver.name.to_owned(),
+                num_inc_q: spec.rx_queues.into(),
+                num_out_q: spec.tx_queues.into(),
+                size_inc_q: spec.rx_descriptors.unwrap_or(0).into(),
+                size_out_q: spec.tx_descriptors.unwrap_or(0).into(),
+                arg: Some(spec.arg.to_any()),
+            });
+        let modules =
+            plant.modules.iter().filter(|(name, _)| is_own(name)).map(|(name, wish)| CreateModuleRequest {
+                name: name.clone(),
+                mclass: wish.class.name.to_owned(),
+                arg: Some(wish.arg.to_any()),
+            });
+        let links = plant.links.iter().filter(|((from, _), _)| is_own(from));
+        let connections = links.map(|((from, out), (to, input))| ConnectModulesRequest {
             m1: from.clone(),
             m2: to.clone(),
             ogate: (*out).into(),
             igate: (*input).into(),
             skip_default_hooks: false,
         });
-        let tasks = plant.tasks.iter().map(|((module, task), place)| TrafficClass {
-            leaf_module_name: module.clone(),
-            leaf_module_taskid: (*task).into(),
-            ..placed(place)
-        });
+        let tasks =
+            plant.tasks.iter().filter(|((module, _), _)| is_own(module)).map(|((module, task), place)| {
+                TrafficClass {
+                    leaf_module_name: module.clone(),
+                    leaf_module_taskid: (*task).into(),
+                    ..placed(place)
+                }
+            });
         Ok(PipelineSpec {
             workers: workers.collect(),
             ports: ports.collect(),
@@ -319,9 +330,5 @@ impl Pipelines for Daemon {
             }
         }
         Ok(answer)
-    }
-
-    fn services(&mut self) -> Outcome<Vec<Service>> {
-        Ok(Vec::new())
     }
 }

@@ -24,6 +24,9 @@ impl Daemon {
 
     /// Opens a port; a worker gets it with the next change.
     pub(super) fn open_port(&mut self, name: &str, spec: &PortSpec) -> Outcome {
+        if self.attach_device(name, spec).map_err(|fault| fault.of(format!("port {name}")))? {
+            return Ok(());
+        }
         let opened = ports::open(name, spec).map_err(|fault| fault.of(format!("port {name}")))?;
         self.harbour.insert(name.to_owned(), opened.port);
         self.devices.extend(opened.device.map(|device| (name.to_owned(), device)));
@@ -34,6 +37,7 @@ impl Daemon {
     pub(super) fn close_port(&mut self, name: &str) {
         self.harbour.remove(name);
         self.devices.remove(name);
+        self.forget_device(name);
     }
 
     /// The address of a port, or that of ports that have none.
@@ -47,7 +51,11 @@ impl Daemon {
         if let Some(port) = self.harbour.get(name) {
             return Ok(port.is_linked());
         }
-        let place = self.placement.ports.get(name).zip(self.port_indices.get(name));
+        let queues = self.plant.queues(name);
+        let Some(queue) = queues.iter().find(|queue| self.placement.ports.contains_key(*queue)) else {
+            return Ok(false);
+        };
+        let place = self.placement.ports.get(queue).zip(self.port_indices.get(queue));
         let Some((running, index)) = place.and_then(|(wid, index)| Some((self.workers.get(wid)?, *index)))
         else {
             return Ok(false);
@@ -57,10 +65,28 @@ impl Daemon {
 
     /// What went through a port.
     pub(super) fn port_counters(&self, name: &str) -> Outcome<PortCounters> {
-        if let Some(port) = self.harbour.get(name) {
+        let mut sum = PortCounters::default();
+        for queue in self.plant.queues(name) {
+            let one = self.queue_counters(&queue)?;
+            sum = PortCounters {
+                rx_packet_count: sum.rx_packet_count + one.rx_packet_count,
+                rx_byte_count: sum.rx_byte_count + one.rx_byte_count,
+                rx_drop_count: sum.rx_drop_count + one.rx_drop_count,
+                tx_packet_count: sum.tx_packet_count + one.tx_packet_count,
+                tx_byte_count: sum.tx_byte_count + one.tx_byte_count,
+                tx_drop_count: sum.tx_drop_count + one.tx_drop_count,
+                tx_ring_full_count: sum.tx_ring_full_count + one.tx_ring_full_count,
+                syscall_count: sum.syscall_count + one.syscall_count,
+            };
+        }
+        Ok(sum)
+    }
+
+    fn queue_counters(&self, queue: &str) -> Outcome<PortCounters> {
+        if let Some(port) = self.harbour.get(queue) {
             return Ok(port.counters());
         }
-        let place = self.placement.ports.get(name).zip(self.port_indices.get(name));
+        let place = self.placement.ports.get(queue).zip(self.port_indices.get(queue));
         let Some((running, index)) = place.and_then(|(wid, index)| Some((self.workers.get(wid)?, index.0)))
         else {
             return Ok(PortCounters::default());
@@ -77,12 +103,13 @@ impl Ports for Daemon {
 
     fn reset_ports(&mut self) -> Outcome {
         let mut next = self.plant.clone();
-        let used = next.ports.keys().find_map(|port| Some((port, next.user_of(port)?)));
+        let own = next.ports.keys().filter(|port| next.owner(port).is_none());
+        let used = own.into_iter().find_map(|port| Some((port, next.user_of(port)?)));
         if let Some((port, user)) = used {
             let text = format!("port {port} is used by {user}: destroy that module first");
             return Err(Fault::new(Errno::EBUSY, text));
         }
-        next.ports.clear();
+        next.clear_ports();
         self.change(next)
     }
 
@@ -97,7 +124,8 @@ impl Ports for Daemon {
             size_out_q: spec.tx_descriptors.unwrap_or(0).into(),
             driver_arg: Some(spec.arg.to_any()),
         };
-        Ok(self.plant.ports.iter().map(port).collect())
+        let own = self.plant.ports.iter().filter(|(name, _)| self.plant.owner(name).is_none());
+        Ok(own.map(port).collect())
     }
 
     fn create_port(&mut self, spec: PortSpec) -> Outcome<CreatePortResponse> {
@@ -121,6 +149,7 @@ impl Ports for Daemon {
 
     fn destroy_port(&mut self, name: &str) -> Outcome {
         self.port(name)?;
+        self.plant.check_free("port", name)?;
         if let Some(user) = self.plant.user_of(name) {
             let text = format!("port {name} is used by {user}: destroy that module first");
             return Err(Fault::new(Errno::EBUSY, text));

@@ -239,8 +239,8 @@ impl TrafficClasses for Daemon {
 
     fn add_class(&mut self, spec: ClassSpec) -> Outcome {
         let mut next = self.plant.clone();
-        if next.workers.is_empty() && matches!(spec.place.above, Above::AnyWorker) {
-            next.workers.insert(0, crate::plant::WorkerWish { core: 0, is_default: true });
+        if matches!(spec.place.above, Above::AnyWorker) {
+            next.need_worker();
         }
         next.add_class(spec)?;
         self.change(next)

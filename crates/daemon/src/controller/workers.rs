@@ -18,6 +18,9 @@ fn missing(wid: u8) -> Fault {
 
 /// What hangs from a worker, in words.
 fn held_by(plant: &Plant, wid: u8) -> Option<String> {
+    if let Some(service) = plant.service_on(wid) {
+        return Some(format!("service {service}"));
+    }
     let is_here = |above: &Above| plant.worker_of(above) == Some(wid);
     if let Some(class) = plant.classes.iter().find(|class| is_here(&class.place.above)) {
         return Some(format!("traffic class {}", class.name));
@@ -29,7 +32,11 @@ fn held_by(plant: &Plant, wid: u8) -> Option<String> {
 impl Workers for Daemon {
     fn pause_all(&mut self) -> Outcome {
         self.is_paused = true;
-        self.workers.values_mut().try_for_each(|worker| worker.set_paused(true))
+        // A service's own workers are no controller's of pipelines to stop.
+        let plant = &self.plant;
+        let is_own = |wid: &u8| plant.workers.get(wid).is_some_and(|wish| wish.is_of_service);
+        let others = self.workers.iter_mut().filter(|(wid, _)| !is_own(wid));
+        others.map(|(_, worker)| worker).try_for_each(|worker| worker.set_paused(true))
     }
 
     fn resume_all(&mut self) -> Outcome {
@@ -49,9 +56,7 @@ impl Workers for Daemon {
 
     fn reset_workers(&mut self) -> Outcome {
         let mut next = self.plant.clone();
-        next.workers.clear();
-        next.classes.clear();
-        next.tasks.clear();
+        next.clear_workers();
         self.change_to(next)
     }
 
@@ -71,7 +76,7 @@ impl Workers for Daemon {
     }
 
     fn add_worker(&mut self, spec: WorkerSpec) -> Outcome {
-        let wish = WorkerWish { core: spec.core, is_default: false };
+        let wish = WorkerWish::on(spec.core);
         let mut next = self.plant.clone();
         match next.workers.get(&spec.wid) {
             None => {}
@@ -93,8 +98,9 @@ impl Workers for Daemon {
             let text = format!("worker {wid} has {held}: move it to another worker, or remove it first");
             return Err(Fault::new(Errno::EBUSY, text));
         }
-        let has_tasks = next.modules.values().any(|module| module.task_count > 0);
-        if next.workers.is_empty() && has_tasks {
+        let has_tasks =
+            next.modules.iter().any(|(name, module)| module.task_count > 0 && next.owner(name).is_none());
+        if next.default_worker().is_none() && has_tasks {
             let text = format!("worker {wid} is the last and modules have tasks: add another one first");
             return Err(Fault::new(Errno::EBUSY, text));
         }

@@ -1,9 +1,8 @@
-//! The ends of a pipeline at ports. A worker's port is one queue, so that a port and its queue 0 are the same.
+//! The ends of a pipeline at ports. A worker's port is one queue of a port: which one, the placement says.
 
 use super::recipe::Sharing::Alone;
 use super::recipe::{Class, On, done, row};
 use super::{Seat, field};
-use tidegate_control::Fault;
 use tidegate_control::proto::bess;
 use tidegate_modules::PortOut;
 use tidegate_modules::queue::{QueueInc, QueueIncParams, QueueOut};
@@ -22,36 +21,15 @@ pub(super) const CLASSES: &[&dyn Class] = &[
     &row(
         "QueueInc",
         Alone,
-        |arg: bess::QueueIncArg, seat| {
-            queue_zero(arg.qid)?;
-            Ok(receiver(arg.prefetch, seat))
-        },
+        |arg: bess::QueueIncArg, seat| Ok(receiver(arg.prefetch, seat)),
         &[&On("set_burst", |it: &mut QueueInc, arg: bess::QueueIncCommandSetBurstArg| {
             done(it.set_burst(field::burst(arg.burst)? as u64))
         })],
     )
     .seated(),
-    &row(
-        "QueueOut",
-        Alone,
-        |arg: bess::QueueOutArg, seat| {
-            queue_zero(arg.qid)?;
-            Ok(QueueOut::new(seat.port))
-        },
-        &[],
-    )
-    .seated(),
+    &row("QueueOut", Alone, |_: bess::QueueOutArg, seat| Ok(QueueOut::new(seat.port)), &[]).seated(),
 ];
 
 fn receiver(prefetch: bool, seat: Seat) -> QueueInc {
     QueueInc::new(QueueIncParams { port: seat.port, prefetch })
-}
-
-fn queue_zero(qid: u64) -> Result<(), Fault> {
-    match qid {
-        0 => Ok(()),
-        _ => {
-            Err(Fault::invalid(format!("there is no queue {qid}: a port has one in each direction, queue 0")))
-        }
-    }
 }

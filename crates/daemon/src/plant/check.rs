@@ -13,6 +13,7 @@ pub(crate) fn check(plant: &Plant) -> Result<(), Fault> {
     }
     check_loops(plant)?;
     check_ports(plant)?;
+    check_seats(plant)?;
     Trees::of(plant).check()
 }
 
@@ -32,6 +33,25 @@ fn check_ports(plant: &Plant) -> Result<(), Fault> {
         if let Some(port) = module.port.as_ref().filter(|port| !plant.ports.contains_key(*port)) {
             let text = format!("{name} uses port {port}, which there is not: create it first");
             return Err(Fault::new(Errno::ENODEV, text));
+        }
+        if let Some(port) = module.port.as_ref().filter(|_| plant.queues_of(module).is_empty()) {
+            let count = plant.queues(port).len();
+            return Err(Fault::invalid(format!("{name}: port {port} has {count} queues, numbered from 0")));
+        }
+    }
+    Ok(())
+}
+
+/// A service's tasks may be in any class of their worker, and of no other.
+fn check_seats(plant: &Plant) -> Result<(), Fault> {
+    for (service, wish) in &plant.services {
+        for (module, wid) in &wish.modules {
+            let task_count = plant.modules.get(module).map_or(0, |module| module.task_count);
+            if (0..task_count).any(|task| plant.worker_of_task(module, task) != Some(*wid)) {
+                let text =
+                    format!("tasks of {module} stay on worker {wid}, where service {service} was started");
+                return Err(Fault::new(Errno::EBUSY, text));
+            }
         }
     }
     Ok(())

@@ -3,29 +3,46 @@
 
 mod check;
 mod place;
+mod services;
 mod trees;
 
 pub(crate) use check::check;
 pub(crate) use place::{Placement, Violation, place, place_as_far_as_may_be};
+pub(crate) use services::ServiceWish;
 pub(crate) use trees::{Leaf, Trees, fault as class_fault, sync};
 
 use crate::make::Retold;
+use crate::worker::Shape;
 use std::collections::BTreeMap;
 use tidegate_control::Message;
 use tidegate_control::classes::ModuleClass;
 use tidegate_control::controller::{Above, ClassSpec, Place, PortSpec};
+use tidegate_control::proto::bess::{QueueIncArg, QueueOutArg};
 use tidegate_pipeline::GateCounts;
 use tidegate_pipeline::metadata::Attribute;
+
+/// The core of the worker that is made when a task needs one.
+const CORE_DEFAULT: u32 = 0;
 
 /// A module and one of its gates.
 pub(crate) type Gate = (String, u16);
 
 /// A worker.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct WorkerWish {
     pub(crate) core: u32,
     /// Nobody asked for it: it was made because a task needed one.
     pub(crate) is_default: bool,
+    /// It is a service's own, and no pipeline's.
+    pub(crate) is_of_service: bool,
+    pub(crate) shape: Shape,
+}
+
+impl WorkerWish {
+    /// A worker that was asked for.
+    pub(crate) fn on(core: u32) -> Self {
+        Self { core, is_default: false, is_of_service: false, shape: Shape::default() }
+    }
 }
 
 /// A module.
@@ -56,12 +73,14 @@ pub(crate) struct Plant {
     pub(crate) classes: Vec<ClassSpec>,
     /// Tasks that somebody placed, by module and number.
     pub(crate) tasks: BTreeMap<(String, u32), Place>,
+    /// Services, and what of all this is theirs.
+    pub(crate) services: BTreeMap<String, ServiceWish>,
 }
 
 impl Plant {
     /// The worker that has what no one placed.
     pub(crate) fn default_worker(&self) -> Option<u8> {
-        self.workers.keys().next().copied()
+        self.workers.iter().find(|(_, wish)| !wish.is_of_service).map(|(wid, _)| *wid)
     }
 
     pub(crate) fn class(&self, name: &str) -> Option<&ClassSpec> {
@@ -85,7 +104,17 @@ impl Plant {
     pub(crate) fn worker_of_task(&self, module: &str, task: u32) -> Option<u8> {
         match self.tasks.get(&(module.to_owned(), task)) {
             Some(place) => self.worker_of(&place.above),
-            None => self.default_worker(),
+            None => self.seat_of(module).or_else(|| self.default_worker()),
+        }
+    }
+
+    /// Makes sure that what is not placed finds a worker.
+    pub(crate) fn need_worker(&mut self) {
+        if self.default_worker().is_some() {
+            return;
+        }
+        if let Some(wid) = (0..=u8::MAX).find(|wid| !self.workers.contains_key(wid)) {
+            self.workers.insert(wid, WorkerWish { is_default: true, ..WorkerWish::on(CORE_DEFAULT) });
         }
     }
 
@@ -94,6 +123,33 @@ impl Plant {
         self.modules.remove(name);
         self.links.retain(|(from, _), (to, _)| from != name && to != name);
         self.tasks.retain(|(module, _), _| module != name);
+    }
+
+    /// The queues of a port, each by a name of its own.
+    pub(crate) fn queues(&self, port: &str) -> Vec<String> {
+        match self.ports.get(port).map_or(0, |spec| spec.rx_queues.max(spec.tx_queues)) {
+            0 => Vec::new(),
+            1 => vec![port.to_owned()],
+            count => (0..count).map(|queue| format!("{port}#{queue}")).collect(),
+        }
+    }
+
+    /// Whether there is a queue of that name.
+    pub(crate) fn has_queue(&self, queue: &str) -> bool {
+        let port = queue.rsplit_once('#').map_or(queue, |(port, _)| port);
+        [queue, port].into_iter().any(|port| self.queues(port).iter().any(|it| it == queue))
+    }
+
+    /// The queues that a module uses: one a task if it receives, else one on each of its workers.
+    pub(crate) fn queues_of(&self, module: &ModuleWish) -> Vec<String> {
+        let Some(port) = &module.port else { return Vec::new() };
+        let queues = self.queues(port);
+        match &module.arg {
+            Message::QueueIncArg(QueueIncArg { qid, .. }) | Message::QueueOutArg(QueueOutArg { qid, .. }) => {
+                queues.into_iter().nth(*qid as usize).into_iter().collect()
+            }
+            _ => queues,
+        }
     }
 
     /// Whether a module uses that port, and which.

@@ -49,7 +49,7 @@ pub(crate) fn place_as_far_as_may_be(plant: &Plant, before: &Placement) -> (Plac
         for task in 0..module.task_count {
             if let Some(wid) = plant.worker_of_task(name, task).filter(|wid| plant.workers.contains_key(wid))
             {
-                reach(name, wid, &next, &mut modules);
+                reach(name, wid, plant, &next, &mut modules);
             }
         }
     }
@@ -61,7 +61,7 @@ pub(crate) fn place_as_far_as_may_be(plant: &Plant, before: &Placement) -> (Plac
             let stays = before.modules.get(name).and_then(|before| before.first());
             workers.extend(stays.filter(|wid| plant.workers.contains_key(wid)));
         }
-        if let Some(violation) = overshared(name, module, workers) {
+        if let Some(violation) = overshared(plant, name, module, workers) {
             violations.push(violation);
             keep_one(workers, before.modules.get(name).and_then(|before| before.first()));
         }
@@ -83,26 +83,35 @@ fn unreached(name: &str, plant: &Plant) -> Option<Violation> {
     is_joined.then(|| Violation { module: name.to_owned(), text: text(), is_fatal: false })
 }
 
+/// Notes that a task's frames reach a worker's modules, as far as another task takes them over.
 fn reach<'p>(
     start: &'p str,
     wid: u8,
+    plant: &Plant,
     next: &BTreeMap<&'p str, Vec<&'p str>>,
     modules: &mut BTreeMap<String, BTreeSet<u8>>,
 ) {
     let mut waiting = vec![start];
     while let Some(name) = waiting.pop() {
-        if modules.entry(name.to_owned()).or_default().insert(wid) {
+        let is_new = modules.entry(name.to_owned()).or_default().insert(wid);
+        let goes_on = name == start || !plant.modules.get(name).is_some_and(Plant::is_crossing);
+        if (is_new || name == start) && goes_on {
             waiting.extend(next.get(name).into_iter().flatten());
         }
     }
 }
 
-fn overshared(name: &str, module: &ModuleWish, workers: &BTreeSet<u8>) -> Option<Violation> {
-    if workers.len() <= 1 || (make::is_shareable(module.class) && module.task_count == 0) {
+fn overshared(plant: &Plant, name: &str, module: &ModuleWish, workers: &BTreeSet<u8>) -> Option<Violation> {
+    if workers.len() <= 1
+        || plant.queues_of(module).len() > 1
+        || Plant::is_crossing(module)
+        || (make::is_shareable(module.class) && module.task_count == 0)
+    {
         return None;
     }
     let text = format!(
-        "{name} ({}) may be run by one worker only, and tasks of workers {} reach it: move them to one",
+        "{name} ({}) may be run by one worker only, and tasks of workers {} reach it: move them to one, or put a \
+         Queue before it",
         module.class.name,
         list(workers)
     );
@@ -113,33 +122,93 @@ fn list(workers: &BTreeSet<u8>) -> String {
     workers.iter().map(u8::to_string).collect::<Vec<_>>().join(", ")
 }
 
+/// Gives each queue of a port the worker that receives from it, and workers that only send the queues that are left.
 fn place_ports(
     plant: &Plant,
     modules: &mut BTreeMap<String, BTreeSet<u8>>,
     before: &Placement,
     violations: &mut Vec<Violation>,
 ) -> BTreeMap<String, u8> {
-    let mut ports = BTreeMap::new();
-    for (name, module) in &plant.modules {
-        let Some(port) = &module.port else { continue };
-        let Some(workers) = modules.get_mut(name) else { continue };
-        for wid in std::mem::take(workers) {
-            let other = *ports.entry(port.clone()).or_insert(wid);
-            if other == wid {
-                workers.insert(wid);
-            } else {
-                let text = format!(
-                    "port {port} belongs to one worker, and workers {other} and {wid} want it: \
-                                    move the tasks that reach it to one"
-                );
-                violations.push(Violation { module: name.clone(), text, is_fatal: true });
+    let mut queues = BTreeMap::new();
+    let mut refuse = |modules: &mut BTreeMap<String, BTreeSet<u8>>, name: &str, wid: u8, text: String| {
+        modules.entry(name.to_owned()).or_default().remove(&wid);
+        violations.push(Violation { module: name.to_owned(), text, is_fatal: true });
+    };
+    for (name, module) in plant.modules.iter().filter(|(_, module)| module.port.is_some()) {
+        for (queue, wid) in claims(plant, name, module, modules) {
+            if let Err(text) = claim(&mut queues, &queue, wid) {
+                refuse(modules, name, wid, text);
             }
         }
     }
-    for (port, wid) in &before.ports {
-        if plant.ports.contains_key(port) && plant.workers.contains_key(wid) {
-            ports.entry(port.clone()).or_insert(*wid);
+    for (name, module) in plant.modules.iter().filter(|(_, module)| module.task_count == 0) {
+        let wanted = plant.queues_of(module);
+        let workers = modules.get(name).cloned().unwrap_or_default();
+        for wid in workers.into_iter().filter(|_| wanted.len() > 1) {
+            if let Err(text) = spread(&mut queues, &wanted, wid, before) {
+                refuse(modules, name, wid, text);
+            }
         }
     }
-    ports
+    for (queue, wid) in &before.ports {
+        if plant.has_queue(queue) && plant.workers.contains_key(wid) {
+            queues.entry(queue.clone()).or_insert(*wid);
+        }
+    }
+    queues
+}
+
+/// The queues that a module must have, and where: one a task, or the only one on each of its workers.
+fn claims(
+    plant: &Plant,
+    name: &str,
+    module: &ModuleWish,
+    modules: &BTreeMap<String, BTreeSet<u8>>,
+) -> Vec<(String, u8)> {
+    let wanted = plant.queues_of(module);
+    let workers = || modules.get(name).into_iter().flatten().copied();
+    match (module.task_count, wanted.len()) {
+        (0, 1) => workers().map(|wid| (wanted[0].clone(), wid)).collect(),
+        (0, _) => Vec::new(),
+        // What is joined to nobody's task stays where it was.
+        (_, 1) => workers().map(|wid| (wanted[0].clone(), wid)).collect(),
+        _ => {
+            let tasks = wanted.into_iter().zip(0..module.task_count);
+            tasks.filter_map(|(queue, task)| Some((queue, plant.worker_of_task(name, task)?))).collect()
+        }
+    }
+}
+
+fn claim(queues: &mut BTreeMap<String, u8>, queue: &str, wid: u8) -> Result<(), String> {
+    let other = *queues.entry(queue.to_owned()).or_insert(wid);
+    if other == wid {
+        return Ok(());
+    }
+    Err(format!(
+        "port {queue} belongs to one worker, and workers {other} and {wid} want it: move the tasks that reach it to one, \
+         or put a Queue before it"
+    ))
+}
+
+/// Finds a queue for a worker that sends: one that it has, had, or that nobody has.
+fn spread(
+    queues: &mut BTreeMap<String, u8>,
+    wanted: &[String],
+    wid: u8,
+    before: &Placement,
+) -> Result<(), String> {
+    if wanted.iter().any(|queue| queues.get(queue) == Some(&wid)) {
+        return Ok(());
+    }
+    let free = || wanted.iter().filter(|queue| !queues.contains_key(*queue));
+    let had = free().find(|queue| before.ports.get(*queue) == Some(&wid));
+    let Some(queue) = had.or_else(|| free().next()).cloned() else {
+        return Err(format!(
+            "worker {wid} wants to send to a port whose {} queues other workers have: open it with one queue more, or \
+             put a Queue before it",
+            wanted.len()
+        ));
+    };
+    queues.insert(queue, wid);
+    Ok(())
 }

@@ -9,7 +9,7 @@ use tidegate_control::controller::{ClassSpec, Policy, Slot};
 fn plant(modules: &[(&str, &str)], links: &[(&str, u16, &str, u16)]) -> Plant {
     let mut plant = Plant::default();
     for wid in 0..2 {
-        plant.workers.insert(wid, WorkerWish { core: 0, is_default: false });
+        plant.workers.insert(wid, WorkerWish::on(0));
     }
     for (serial, (name, class)) in modules.iter().enumerate() {
         let class = module(class).unwrap();

@@ -21,7 +21,7 @@ pub(crate) struct Device {
 
 impl Device {
     /// A device of the host's.
-    pub(super) fn find(name: &str) -> Result<Self, Fault> {
+    pub(crate) fn find(name: &str) -> Result<Self, Fault> {
         let mut netlink = Netlink::open().map_err(refused)?;
         let missing = |error: NetlinkError| Fault::new(Errno::ENODEV, error.to_string());
         let ifindex = netlink.link(name).map_err(missing)?.ifindex;

@@ -3,6 +3,7 @@
 //! | driver | port |
 //! |---|---|
 //! | `PMDPort` | what its device string names: `vdev.rs` |
+//! | `AFXDPPort`, `PMDPort` of a device | a device of the host, over AF_XDP: `device_ports.rs` |
 //! | `PCAPPort` | a device of the host, beside the kernel's stack |
 //! | `VPort` | a TAP device in a namespace or container: `vport.rs` |
 //! | `UnixSocketPort` | whoever connects to a SEQPACKET socket |
@@ -21,7 +22,7 @@ use tidegate_port::{DevicePort, Port, UnixSocketConfig, UnixSocketPort};
 use tidegate_sys::device_socket::DeviceSocket;
 
 /// The drivers that there are.
-pub(crate) const DRIVERS: &[&str] = &["PCAPPort", "PMDPort", "UnixSocketPort", "VPort"];
+pub(crate) const DRIVERS: &[&str] = &["AFXDPPort", "PCAPPort", "PMDPort", "UnixSocketPort", "VPort"];
 
 /// Ethernet's header, and a tag.
 const LINK_LEN: usize = 18;

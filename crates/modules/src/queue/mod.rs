@@ -1,6 +1,7 @@
 //! Modules in which frames wait, and the ends of single queues of ports.
 
 mod drr;
+mod line;
 #[allow(clippy::module_inception)]
 mod queue;
 mod queue_inc;
@@ -9,6 +10,7 @@ mod rate_limiter;
 mod ring;
 
 pub use drr::{Drr, DrrParams};
+pub use line::{Inlet, Outlet, line};
 pub use queue::{QUEUE_SIZE_DEFAULT, Queue, QueueParams, QueueStatus};
 pub use queue_inc::{QueueInc, QueueIncParams};
 pub use queue_out::QueueOut;

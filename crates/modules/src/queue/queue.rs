@@ -9,11 +9,15 @@
 //! | counters | waiting, enqueued, dequeued, dropped (full) |
 //! | rate | source, queue, sink: 366 M packets/s of one core, 60 bytes, batches of 32 |
 //!
+//! Frames may come from other workers too: each has a line to it ([`Inlet`]), whose frames it copies into its own worker's.
+//!
 //! With backpressure it emits no more than what it feeds has room for, and tells what feeds it how many places are
 //! free. Without, what arrives at a full queue is dropped.
 
+use super::line::Inlet;
 use super::ring::Ring;
 use crate::parameter::{ParameterError, in_range};
+use std::os::fd::{AsFd, BorrowedFd};
 use tidegate_base::{DropReason, Duration, Instant};
 use tidegate_packet::{BATCH_LEN_MAX, Batch, Pool, prefetch};
 use tidegate_pipeline::metadata::Relocation;
@@ -65,6 +69,8 @@ pub struct Queue {
     params: QueueParams,
     burst: usize,
     ring: Ring,
+    /// From other workers.
+    inlets: Vec<Inlet>,
     out: Batch,
     enqueued: u64,
     dequeued: u64,
@@ -82,6 +88,7 @@ impl Queue {
             params,
             burst: BATCH_LEN_MAX,
             ring: Ring::new(size),
+            inlets: Vec::new(),
             out: Batch::new(),
             enqueued: 0,
             dequeued: 0,
@@ -131,6 +138,51 @@ impl Queue {
         }
     }
 
+    /// Has it take what comes by another line, too. All lines to it have one bell.
+    pub fn add_inlet(&mut self, inlet: Inlet) {
+        self.inlets.push(inlet);
+    }
+
+    /// Takes in all that is on line `number`, however much that is, and ends the line. False if there is no such line. To be
+    /// called once its outlet has left its worker.
+    pub fn remove_inlet(&mut self, number: u64, pool: &mut Pool) -> bool {
+        let Some(at) = self.inlets.iter().position(|inlet| inlet.number() == number) else { return false };
+        let mut inlet = self.inlets.remove(at);
+        while !inlet.is_empty() && pool.free_count() > 0 {
+            self.dropped += inlet.take(BATCH_LEN_MAX, pool, &mut self.out) as u64;
+            self.enqueued += self.out.len() as u64;
+            self.ring.push_batch(&mut self.out, BATCH_LEN_MAX);
+        }
+        self.dropped += inlet.give_all_back() as u64;
+        true
+    }
+
+    /// Gives back all that is on line `number`, without a look at it: for a queue that has left its worker.
+    pub fn abandon_inlet(&mut self, number: u64) -> bool {
+        let Some(at) = self.inlets.iter().position(|inlet| inlet.number() == number) else { return false };
+        self.dropped += self.inlets.remove(at).give_all_back() as u64;
+        true
+    }
+
+    /// Takes in what has come by the lines, as far as there is room.
+    #[inline(never)]
+    fn take_in(&mut self, ctx: &mut Context<'_>) {
+        for at in 0..self.inlets.len() {
+            let room = self.free_count();
+            let lost_count = self.inlets[at].take(room, ctx.pool(), &mut self.out);
+            self.enqueued += self.out.len() as u64;
+            self.dropped += lost_count as u64;
+            self.ring.push_batch(&mut self.out, BATCH_LEN_MAX);
+        }
+        if self.inlets.iter().all(Inlet::is_empty)
+            && let Some(inlet) = self.inlets.first()
+            && inlet.bell.hush()
+            && !self.inlets.iter().all(Inlet::is_empty)
+        {
+            inlet.bell.ring();
+        }
+    }
+
     #[inline]
     const fn free_count(&self) -> usize {
         (self.params.size as usize).saturating_sub(self.ring.len())
@@ -167,6 +219,9 @@ impl Module for Queue {
     }
 
     fn run(&mut self, ctx: &mut Context<'_>, _: usize) -> Work {
+        if !self.inlets.is_empty() {
+            self.take_in(ctx);
+        }
         let mut limit = self.burst;
         if self.params.backpressure {
             limit = limit.min(ctx.room(0));
@@ -195,6 +250,10 @@ impl Module for Queue {
 
     fn next_deadline(&self) -> Option<Instant> {
         (self.ring.len() > 0).then(|| self.looked_at + RETRY)
+    }
+
+    fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.inlets.first().map(|inlet| inlet.bell.as_fd())
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

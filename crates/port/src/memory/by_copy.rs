@@ -12,52 +12,16 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use rtrb::{Consumer, Producer, RingBuffer};
 use tidegate_packet::{Batch, Frame, Pool};
-use tidegate_sys::event::EventFd;
 
 use crate::singly::{Singly, fill};
-use crate::{Port, PortCounters};
+use crate::{Bell, Port, PortCounters};
 
 /// The bytes of one frame under way.
 #[derive(Debug)]
 struct Buffer(Vec<u8>);
-
-/// Wakes the receiving end, at most once until it has looked.
-#[derive(Debug)]
-struct Bell {
-    event: EventFd,
-    rung: AtomicBool,
-}
-
-impl Bell {
-    fn new() -> io::Result<Arc<Bell>> {
-        Ok(Arc::new(Bell { event: EventFd::new()?, rung: AtomicBool::new(false) }))
-    }
-
-    /// Called after frames were put on the wire; true if it took a system call.
-    fn ring(&self) -> bool {
-        let first = !self.rung.swap(true, Ordering::AcqRel);
-        if first {
-            // An eventfd that cannot be raised is closed, and then nobody waits for it.
-            let _ = self.event.signal();
-        }
-        first
-    }
-
-    /// Called when the wire was found empty, so that the next frame rings again; true if it took a system
-    /// call. Whoever rang before the last step here was not heard: look at the wire once more.
-    fn hush(&self) -> bool {
-        let rung = self.rung.load(Ordering::Relaxed);
-        if rung {
-            let _ = self.event.clear();
-            self.rung.swap(false, Ordering::AcqRel);
-        }
-        rung
-    }
-}
 
 /// One end of a wire between two pools; each end may be on a thread of its own.
 #[derive(Debug)]
@@ -92,7 +56,7 @@ fn direction(capacity: usize, frame_len_max: usize) -> Direction {
 pub fn joined_by_copy(capacity: usize, frame_len_max: usize) -> io::Result<(CopyPort, CopyPort)> {
     let (left_out, right_in) = direction(capacity, frame_len_max);
     let (right_out, left_in) = direction(capacity, frame_len_max);
-    let (left_bell, right_bell) = (Bell::new()?, Bell::new()?);
+    let (left_bell, right_bell) = (Arc::new(Bell::new()?), Arc::new(Bell::new()?));
     let end = |(outgoing, spare), (incoming, emptied), ours: &Arc<Bell>, theirs: &Arc<Bell>| CopyPort {
         outgoing,
         spare,
@@ -191,7 +155,7 @@ impl Port for CopyPort {
     }
 
     fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.ours.event.as_fd())
+        Some(self.ours.as_fd())
     }
 
     fn frame_len_max(&self) -> usize {

@@ -100,6 +100,11 @@ impl Umem {
         self.0.chunk_size
     }
 
+    /// Chunks in it.
+    pub fn chunk_count(&self) -> usize {
+        self.0.len / self.0.chunk_size.max(1) as usize
+    }
+
     /// The largest frame that fits into one chunk when received.
     pub fn frame_len_max(&self) -> u32 {
         self.0.chunk_size.saturating_sub(self.0.headroom + XDP_PACKET_HEADROOM)

@@ -7,10 +7,11 @@ use crate::args::{
     AnswerModeArg, DnsArgs, GsoArg, IdleArg, KeyFormArg, LogFormatArg, ModeArg, PlaceArgs, ProcessArgs,
     WebArgs, XdpModeArg, ZeroCopyArg,
 };
-use crate::config::{Config, Gso, Idle, LogFormat, XdpMode, ZeroCopy};
 use tidegate_base::Duration;
 use tidegate_config::{Listen, PackMode, Span};
 use tidegate_dns::config::{AnswerMode, KeyForm, ZoneConfig};
+use tidegate_service::Config;
+use tidegate_service::config::{Gso, Idle, LogFormat, XdpMode, ZeroCopy};
 
 /// The configuration as it was asked for.
 pub(super) fn overlay(mut config: Config, asked: &Asked) -> Config {

@@ -7,7 +7,7 @@ use tidegate_sys::socket::Transport;
 
 /// A kind of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Files over HTTP.
     Web,
     /// Zones over DNS.
@@ -16,7 +16,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// The port that it has by convention.
-    pub(crate) const fn port(self) -> u16 {
+    pub const fn port(self) -> u16 {
         match self {
             Self::Web => 80,
             Self::Dns => 53,
@@ -24,7 +24,7 @@ impl Kind {
     }
 
     /// What it is asked over. RFC 7766 section 5: a name server answers over TCP too.
-    pub(crate) const fn transports(self) -> &'static [Transport] {
+    pub const fn transports(self) -> &'static [Transport] {
         match self {
             Self::Web => &[Transport::Tcp],
             Self::Dns => &[Transport::Udp, Transport::Tcp],
@@ -43,14 +43,16 @@ impl fmt::Display for Kind {
 
 /// Where one service is to be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Endpoint {
-    pub(crate) address: SocketAddr,
-    pub(crate) kind: Kind,
+pub struct Endpoint {
+    /// Where, its port included.
+    pub address: SocketAddr,
+    /// Which.
+    pub kind: Kind,
 }
 
 impl Endpoint {
     /// The tuples of the XDP program's map whose frames are the service's.
-    pub(crate) fn tuples(self) -> impl Iterator<Item = Tuple> {
+    pub fn tuples(self) -> impl Iterator<Item = Tuple> {
         let (ip, port) = (self.address.ip(), self.address.port());
         self.kind.transports().iter().map(move |transport| match transport {
             Transport::Tcp => Tuple::tcp(ip, port),

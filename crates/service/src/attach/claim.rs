@@ -3,7 +3,7 @@
 //! Such a socket belongs to the network namespace, as the NIC does, and is gone with its process at once. The
 //! NIC of a killed process may be seen for a while after it: without a holder of the name it is a leftover.
 
-use anyhow::{Context, Result};
+use crate::error::{Attempt, Result};
 use std::io::ErrorKind;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -28,7 +28,7 @@ impl NameClaim {
             match UnixDatagram::bind_addr(&address) {
                 Ok(socket) => return Ok(Some(Self { _socket: socket })),
                 Err(error) if error.kind() != ErrorKind::AddrInUse => {
-                    return Err(error).with_context(|| format!("could not claim the name {name}"));
+                    return Err(error).attempting(|| format!("could not claim the name {name}"));
                 }
                 Err(_) if start.elapsed() > PATIENCE => return Ok(None),
                 Err(_) => std::thread::sleep(POLL_PERIOD),

@@ -2,9 +2,8 @@
 //!
 //! What touches the file system as root is in [`Source::prepare`]; what runs afterwards is in [`Opened`].
 
-use super::settings::frame_share;
-use crate::exit::wrong_input;
-use anyhow::{Context, Result};
+use crate::error::{Attempt, Result, wrong_input};
+use crate::settings::frame_share;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,7 +31,7 @@ impl Source {
         let reopen = Arc::new(AtomicBool::new(false));
         let log = config.access_log.path.as_deref().map(|path| {
             let opened = access_log::open(path, Arc::clone(&reopen));
-            opened.with_context(|| format!("--access-log {}: could not open it", path.display()))
+            opened.attempting(|| format!("--access-log {}: could not open it", path.display()))
         });
         let shared = shared(config)?;
         Ok(Self { shared, log: log.transpose()?, reopen })
@@ -69,7 +68,7 @@ fn start_log(writer: LogWriter) -> Result<()> {
     std::thread::Builder::new()
         .name("access-log".into())
         .spawn(write)
-        .context("could not start the access log")?;
+        .attempting(|| "could not start the access log".to_owned())?;
     Ok(())
 }
 

@@ -1,12 +1,12 @@
 //! Which devices the services are attached to: a virtual NIC of their own, NICs of the host, or both.
 
-use super::settings::{Place, Settings};
 use crate::attach::{Device, device, embedded};
+use crate::error::Result;
 use crate::kind::Endpoint;
-use anyhow::Result;
+use crate::settings::{Place, Settings};
 
 /// Attaches to what the settings name. A service without a NIC of the host is on the virtual one.
-pub(super) fn attach_all(settings: &Settings) -> Result<Vec<Device>> {
+pub fn attach_all(settings: &Settings) -> Result<Vec<Device>> {
     let plan = embedded::Plan::of_name(&settings.config.name)?;
     let (mut own, mut others) = (Vec::new(), Vec::new());
     for place in &settings.places {

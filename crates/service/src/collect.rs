@@ -1,9 +1,10 @@
 //! Asking workers and devices for their counters.
 
-use super::{DeviceReport, ModuleReport, Named, PortReport, Report, WorkerReport, ZoneReport};
 use crate::attach::Device;
-use crate::serve::{Offer, Services};
-use std::sync::{Arc, Weak};
+use crate::offer::Offer;
+use crate::report::{DeviceReport, ModuleReport, Named, PortReport, Report, WorkerReport, ZoneReport};
+use crate::services::Services;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use tidegate_bpf::Verdict;
 use tidegate_content::{Library, PackerCounters};
@@ -19,55 +20,83 @@ use tidegate_web::SiteCounters;
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// A worker to ask.
-pub(crate) struct Asked {
-    pub(crate) control: Control,
+#[derive(Clone)]
+pub struct Asked {
+    /// Its number.
+    pub number: usize,
+    /// The way to it.
+    pub control: Control,
     /// The names of its ports.
-    pub(crate) ports: Vec<String>,
+    pub ports: Vec<String>,
 }
 
-/// Whom to ask. It keeps no device alive: a service that ends takes them with it.
-pub(crate) struct Collector {
+/// One configuration's services, as far as they count. It keeps no device alive: a service that ends takes them
+/// with it.
+#[derive(Clone)]
+pub struct Counted {
     service: String,
-    start: Instant,
     devices: Weak<Vec<Device>>,
     library: Weak<Library>,
     exchange: Weak<Exchange>,
-    workers: Vec<Asked>,
+}
+
+impl Counted {
+    /// What is served on `devices`; `service` says what and where.
+    pub fn new(service: String, devices: &Arc<Vec<Device>>, offer: &Offer) -> Self {
+        let library = offer.library().map(Arc::downgrade).unwrap_or_default();
+        let exchange = offer.exchange().map(Arc::downgrade).unwrap_or_default();
+        Self { service, devices: Arc::downgrade(devices), library, exchange }
+    }
+}
+
+/// Whom to ask: what changes while the process runs is behind a lock that no worker takes.
+pub struct Collector {
+    start: Instant,
+    asked: Mutex<(Vec<Counted>, Vec<Asked>)>,
+}
+
+impl Default for Collector {
+    fn default() -> Self {
+        Self::new(Vec::new(), Vec::new())
+    }
 }
 
 impl Collector {
-    pub(crate) fn new(
-        service: String,
-        devices: &Arc<Vec<Device>>,
-        offer: &Offer,
-        workers: Vec<Asked>,
-    ) -> Self {
-        let library = offer.library().map(Arc::downgrade).unwrap_or_default();
-        let exchange = offer.exchange().map(Arc::downgrade).unwrap_or_default();
-        Self { service, start: Instant::now(), devices: Arc::downgrade(devices), library, exchange, workers }
+    /// Asks these.
+    pub fn new(services: Vec<Counted>, workers: Vec<Asked>) -> Self {
+        Self { start: Instant::now(), asked: Mutex::new((services, workers)) }
+    }
+
+    /// Asks these from now on.
+    pub fn set(&self, services: Vec<Counted>, workers: Vec<Asked>) {
+        *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = (services, workers);
     }
 
     /// The counters now.
-    pub(crate) fn report(&self) -> Report {
-        let devices = self.devices.upgrade();
-        Report {
+    pub fn report(&self) -> Report {
+        let (services, workers) = self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let named: Vec<&str> = services.iter().map(|counted| counted.service.as_str()).collect();
+        let mut report = Report {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").into(),
-            service: self.service.clone(),
+            service: named.join("; "),
             uptime_ms: self.start.elapsed().as_millis() as u64,
-            library: self.library.upgrade().map(|library| of_library(&library)).unwrap_or_default(),
-            zones: self.exchange.upgrade().map(|exchange| zones(&exchange)).unwrap_or_default(),
-            devices: devices.iter().flat_map(|devices| devices.iter()).map(device).collect(),
-            workers: self.workers(),
-        }
-    }
-
-    fn workers(&self) -> Vec<WorkerReport> {
-        let ask = |(number, asked): (usize, &Asked)| {
-            let answer = asked.control.ask(PATIENCE, Answer::of)?;
-            Some(worker(number, &asked.ports, &answer))
+            ..Report::default()
         };
-        self.workers.iter().enumerate().filter_map(ask).collect()
+        for counted in &services {
+            for (name, count) in counted.library.upgrade().map(|it| of_library(&it)).unwrap_or_default() {
+                *report.library.entry(name).or_default() += count;
+            }
+            report.zones.extend(counted.exchange.upgrade().map(|it| zones(&it)).unwrap_or_default());
+            let devices = counted.devices.upgrade();
+            report.devices.extend(devices.iter().flat_map(|devices| devices.iter()).map(device));
+        }
+        let ask = |asked: &Asked| {
+            let answer = asked.control.ask(PATIENCE, Answer::of)?;
+            Some(worker(asked.number, &asked.ports, &answer))
+        };
+        report.workers = workers.iter().filter_map(ask).collect();
+        report
     }
 }
 

@@ -17,25 +17,29 @@ use tidegate_stack::{Closed, Conn, ConnId, Datagram, FetchError, Payload, Reply,
 use tidegate_web::Site;
 
 /// One worker's services.
-pub(crate) struct Services {
+pub struct Services {
     endpoints: Vec<Endpoint>,
     web: Option<Site>,
     dns: Option<NameServer>,
 }
 
 /// What a connection sends.
-pub(crate) enum Response {
+pub enum Response {
+    /// A file.
     Web(<Site as Service>::Response),
+    /// An answer over TCP.
     Dns(<NameServer as Service>::Response),
 }
 
 /// What is remembered of a connection.
 #[derive(Default)]
-pub(crate) enum State {
+pub enum State {
     /// It is not open yet.
     #[default]
     Unopened,
+    /// It is the web server's.
     Web(<Site as Service>::State),
+    /// It is the name server's.
     Dns(<NameServer as Service>::State),
 }
 
@@ -68,17 +72,17 @@ impl Services {
     }
 
     /// The web server, if there is one.
-    pub(crate) const fn web(&self) -> Option<&Site> {
+    pub const fn web(&self) -> Option<&Site> {
         self.web.as_ref()
     }
 
     /// The same, to change.
-    pub(crate) const fn web_mut(&mut self) -> Option<&mut Site> {
+    pub const fn web_mut(&mut self) -> Option<&mut Site> {
         self.web.as_mut()
     }
 
     /// The name server, if there is one.
-    pub(crate) const fn dns_mut(&mut self) -> Option<&mut NameServer> {
+    pub const fn dns_mut(&mut self) -> Option<&mut NameServer> {
         self.dns.as_mut()
     }
 
@@ -235,6 +239,11 @@ impl Service for Services {
             None => own.iter_mut().for_each(|datagram| datagram.reply = Reply::Refuse),
         }
         strangers.iter_mut().for_each(|datagram| datagram.reply = Reply::Refuse);
+    }
+
+    fn retire(&mut self, pool: &mut Pool) {
+        self.web.iter_mut().for_each(|site| site.retire(pool));
+        self.dns.iter_mut().for_each(|server| server.retire(pool));
     }
 }
 

@@ -16,13 +16,11 @@ pub(crate) mod device;
 pub(crate) mod embedded;
 
 use crate::config::{Gso, XdpMode};
-use crate::exit::wrong_input;
+use crate::error::{Attempt, Result, ServiceError, wrong_input};
 use crate::kind::Endpoint;
-use anyhow::{Context, Result};
 use claim::NameClaim;
 use std::sync::Arc;
-use tidegate_bpf::{AttachError, AttachMode, Attachment, Counters, ModeChoice, Verdict, XdpProgram};
-use tidegate_packet::Pool;
+use tidegate_bpf::{AttachError, AttachMode, Attachment, Counters, ModeChoice, Tuple, Verdict, XdpProgram};
 use tidegate_port::{AfXdpPort, Push};
 use tidegate_stack::Interface;
 use tidegate_sys::ethtool::Ethtool;
@@ -36,14 +34,17 @@ use tidegate_sys::xsk::{DriverMode, Umem, XskConfig};
 const BULK_BUFFER_SIZE: u32 = 32 << 20;
 
 /// A device with the program on it.
-pub(crate) struct Device {
-    pub(crate) name: String,
+pub struct Device {
+    /// Its name in the host.
+    pub name: String,
     /// Where the services are to be found.
-    pub(crate) listen: Vec<Endpoint>,
+    pub listen: Vec<Endpoint>,
     /// The host that the stack is on this device.
-    pub(crate) interface: Interface,
+    pub interface: Interface,
     /// Receive queues; each has a socket.
-    pub(crate) queue_count: u32,
+    pub queue_count: u32,
+    /// What is claimed; nothing: every frame.
+    rules: Vec<Tuple>,
     ifindex: u32,
     program: XdpProgram,
     attachment: Attachment,
@@ -55,29 +56,22 @@ pub(crate) struct Device {
 
 impl Device {
     /// The mode in which the program runs.
-    pub(crate) fn mode(&self) -> AttachMode {
+    pub fn mode(&self) -> AttachMode {
         self.attachment.mode()
     }
 
     /// What the program counted.
-    pub(crate) fn counters(&self) -> Result<Counters> {
+    pub fn counters(&self) -> Result<Counters> {
         Ok(self.program.counters()?)
     }
 
-    /// Opens an AF_XDP socket on `queue`, which gets that queue's claimed frames from now on.
-    pub(crate) fn open_queue(
-        &self,
-        queue: u32,
-        pool: &mut Pool,
-        umem: &Umem,
-        config: &XskConfig,
-        gso: Gso,
-    ) -> Result<AfXdpPort> {
-        let mut port = self.inside(|| AfXdpPort::open(self.ifindex, queue, umem, config, pool))??;
+    /// Opens an AF_XDP socket on `queue`, which gets that queue's claimed frames from now on. It receives into the pool
+    /// of `umem`, once that pool's worker has run it ([`AfXdpPort::bind`]).
+    pub fn open_queue(&self, queue: u32, umem: &Umem, config: &XskConfig, gso: Gso) -> Result<AfXdpPort> {
+        let mut port = self.inside(|| AfXdpPort::bind(self.ifindex, queue, umem, config))??;
         if gso == Gso::Auto && port.mode() == DriverMode::Copy {
             let opened = self.inside(|| PacketSocket::open(self.ifindex, BULK_BUFFER_SIZE))?;
-            let socket =
-                opened.with_context(|| format!("could not open a packet socket on {}", self.name))?;
+            let socket = opened.attempting(|| format!("could not open a packet socket on {}", self.name))?;
             port.send_bulk_through(socket, self.push());
         }
         self.program.set_xsk(queue, port.socket())?;
@@ -95,12 +89,12 @@ impl Device {
     }
 
     /// Claims frames: all of a device of our own, those to registered addresses and ports of another.
-    pub(crate) fn claim(&self) -> Result<()> {
-        if self.interface.owns_address() {
+    pub fn claim(&self) -> Result<()> {
+        if self.rules.is_empty() {
             return Ok(self.program.own_device(true)?);
         }
-        for tuple in self.listen.iter().flat_map(|endpoint| endpoint.tuples()) {
-            self.program.register(tuple, Verdict::Socket)?;
+        for tuple in &self.rules {
+            self.program.register(*tuple, Verdict::Socket)?;
         }
         Ok(())
     }
@@ -115,7 +109,7 @@ impl Device {
 
 /// Gives the devices up, and returns when a virtual NIC is gone: the kernel removes it a moment after its
 /// far end's namespace lost its last holder.
-pub(crate) fn leave(devices: Arc<Vec<Device>>) -> Result<()> {
+pub fn leave(devices: Arc<Vec<Device>>) -> Result<()> {
     let own: Vec<String> =
         devices.iter().filter(|device| device.netns.is_some()).map(|device| device.name.clone()).collect();
     drop(devices);
@@ -138,16 +132,18 @@ fn attach(program: &XdpProgram, ifindex: u32, name: &str, mode: XdpMode) -> Resu
 }
 
 /// The error in terms of what was typed.
-fn refused(error: AttachError, device: &str) -> anyhow::Error {
+fn refused(error: AttachError, device: &str) -> ServiceError {
     match error {
-        AttachError::Occupied { program_id, name, .. } if name == "tidegate" => anyhow::anyhow!(
-            "{device} is served by another Tidegate already (XDP program {program_id}): stop that one, or \
+        AttachError::Occupied { program_id, name, .. } if name == "tidegate" => {
+            ServiceError::Occupied(format!(
+                "{device} is served by another Tidegate already (XDP program {program_id}): stop that one, or \
              take it off with: tidegate detach {device}"
-        ),
-        AttachError::Occupied { program_id, name, .. } => anyhow::anyhow!(
+            ))
+        }
+        AttachError::Occupied { program_id, name, .. } => ServiceError::Occupied(format!(
             "{device} has the XDP program `{name}` ({program_id}) of someone else: stop its owner, or take \
              it off with: ip link set dev {device} xdp off"
-        ),
+        )),
         AttachError::Refused { mode: AttachMode::Driver, source, .. } => {
             wrong_input(format!("the driver of {device} refuses XDP ({source}): use --xdp-mode generic"))
         }

@@ -6,11 +6,10 @@
 
 use super::{Device, attach};
 use crate::config::XdpMode;
-use crate::exit::wrong_input;
+use crate::error::{Result, ServiceError, wrong_input};
 use crate::kind::Endpoint;
-use anyhow::{Result, bail};
 use std::net::{IpAddr, SocketAddr};
-use tidegate_bpf::{LoadOptions, XdpProgram};
+use tidegate_bpf::{LoadOptions, Tuple, XdpProgram};
 use tidegate_stack::{Interface, Ownership};
 use tidegate_sys::ethtool::Ethtool;
 use tidegate_sys::netlink::{LinkInfo, Netlink};
@@ -52,7 +51,8 @@ fn find(netlink: &mut Netlink, name: &str) -> Result<LinkInfo> {
         return Err(wrong_input(format!("there is no interface {name}: there are {}", names.join(", "))));
     };
     if !link.flags.is_up() {
-        bail!("{name} is down: raise it with: ip link set dev {name} up");
+        let text = format!("{name} is down: raise it with: ip link set dev {name} up");
+        return Err(ServiceError::Occupied(text));
     }
     Ok(link.clone())
 }
@@ -101,22 +101,35 @@ fn choice(link: LinkInfo, addresses: &[IpAddr], listen: &[Endpoint]) -> Result<C
 pub(crate) fn take(choice: Choice, mode: XdpMode) -> Result<Device> {
     let Choice { link, listen } = choice;
     let placeholders = reserve(&listen)?;
+    let addresses = listen.iter().map(|endpoint| endpoint.address.ip()).collect();
+    let rules = listen.iter().flat_map(|endpoint| endpoint.tuples()).collect();
+    let device = attach_to(link, addresses, rules, mode)?;
+    Ok(Device { listen, _placeholders: placeholders, ..device })
+}
+
+/// Puts the program on the NIC of that name for whoever takes frames as they are: those that `rules` name, or all.
+pub fn take_raw(name: &str, rules: Vec<Tuple>, mode: XdpMode) -> Result<Device> {
+    let link = find(&mut Netlink::open()?, name)?;
+    attach_to(link, Vec::new(), rules, mode)
+}
+
+fn attach_to(link: LinkInfo, addresses: Vec<IpAddr>, rules: Vec<Tuple>, mode: XdpMode) -> Result<Device> {
     let queue_count = Ethtool::open(&link.name)?.channels()?.rx_queue_count().max(1);
     let program = XdpProgram::load(&LoadOptions { queue_count_max: queue_count, ..Default::default() })?;
     let attachment = attach(&program, link.ifindex, &link.name, mode)?;
-    let addresses = listen.iter().map(|endpoint| endpoint.address.ip());
     let mtu = (link.mtu as usize).min(MTU_MAX);
     Ok(Device {
         interface: Interface::new(MacAddr(link.mac), addresses, mtu, Ownership::Ports),
         name: link.name,
-        listen,
+        listen: Vec::new(),
         queue_count,
+        rules,
         ifindex: link.ifindex,
         program,
         attachment,
         netns: None,
         _name: None,
-        _placeholders: placeholders,
+        _placeholders: Vec::new(),
     })
 }
 

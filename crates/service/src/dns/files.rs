@@ -17,13 +17,13 @@ use tidegate_dns::zone::{Zone, file};
 
 /// What came of reading a zone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ZoneNews {
+pub struct ZoneNews {
     /// Its name, or its file's where that is not known.
-    pub(crate) zone: String,
+    pub zone: String,
     /// The version that is served now, if any is.
-    pub(crate) serial: Option<u32>,
+    pub serial: Option<u32>,
     /// Why what is in the file is not served: file, line, what is wrong.
-    pub(crate) fault: Option<String>,
+    pub fault: Option<String>,
 }
 
 impl fmt::Display for ZoneNews {
@@ -40,10 +40,12 @@ impl fmt::Display for ZoneNews {
 
 /// Whose zone files to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Which {
+pub enum Which {
+    /// All.
     All,
     /// Those whose files are not as they were.
     Changed,
+    /// That zone's.
     Named(NameBuf),
 }
 

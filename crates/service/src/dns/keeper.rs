@@ -7,7 +7,7 @@
 //! No worker ever waits for it: what is published is whole.
 
 use super::files::{Harvest, Which, ZoneFiles, ZoneNews, name_of};
-use anyhow::{Context, Result};
+use crate::error::{Attempt, Result};
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -43,14 +43,14 @@ pub(crate) struct Keeper {
 
 /// A way to the thread that keeps it from nothing.
 #[derive(Clone)]
-pub(crate) struct Line {
+pub struct Line {
     wishes: Sender<Wish>,
     wake: Arc<EventFd>,
 }
 
 impl Line {
     /// Has these zones read again; what comes of it is received when it has.
-    pub(crate) fn read(&self, which: Which) -> Receiver<Vec<ZoneNews>> {
+    pub fn read(&self, which: Which) -> Receiver<Vec<ZoneNews>> {
         let (answer, news) = bounded(1);
         self.tell(Wish::Read(which, answer));
         news
@@ -67,14 +67,18 @@ impl Keeper {
     /// Starts the thread. `files` have been read and published.
     pub(crate) fn start(files: ZoneFiles, exchange: Arc<Exchange>, config: Config) -> Result<Self> {
         let (wishes, wished) = unbounded();
-        let wake = Arc::new(EventFd::new().context("could not make a wake-up for zone files")?);
-        let watch =
-            config.watch.then(DirectoryWatch::new).transpose().context("could not watch zone files")?;
+        let wake =
+            Arc::new(EventFd::new().attempting(|| "could not make a wake-up for zone files".to_owned())?);
+        let watch = config
+            .watch
+            .then(DirectoryWatch::new)
+            .transpose()
+            .attempting(|| "could not watch zone files".to_owned())?;
         let mut reader =
             Reader { files, config, exchange, wished, wake: Arc::clone(&wake), watch, watched: Vec::new() };
         reader.watch_all();
         let thread = std::thread::Builder::new().name("zones".into()).spawn(move || reader.run());
-        let thread = thread.context("could not start the reader of zone files")?;
+        let thread = thread.attempting(|| "could not start the reader of zone files".to_owned())?;
         Ok(Self { line: Line { wishes, wake }, thread: Some(thread) })
     }
 

@@ -19,38 +19,38 @@ use tidegate_config::{ConfigFault, Span};
 /// All settings.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Config {
+pub struct Config {
     /// Threads, each with a queue of each NIC. None: as many as the NICs have queues, at most one a
     /// processor.
-    pub(crate) workers: Option<u32>,
+    pub workers: Option<u32>,
     /// What a worker does when nothing arrives.
-    pub(crate) idle: Idle,
+    pub idle: Idle,
     /// The most frames taken from a queue at once.
-    pub(crate) batch: u32,
+    pub batch: u32,
     /// Where the XDP program runs.
-    pub(crate) xdp_mode: XdpMode,
+    pub xdp_mode: XdpMode,
     /// Whether the driver reads and writes our memory itself.
-    pub(crate) zero_copy: ZeroCopy,
+    pub zero_copy: ZeroCopy,
     /// How bulk leaves where the kernel copies frames.
-    pub(crate) gso: Gso,
+    pub gso: Gso,
     /// Let the kernel poll the NIC for so long in our system call.
-    pub(crate) busy_poll: Option<Span>,
+    pub busy_poll: Option<Span>,
     /// The embedded NIC: `tidegateN` has the subnets 10.77.N.0/24 and fd77:0:0:N::/64.
-    pub(crate) name: String,
+    pub name: String,
     /// As whom the process runs, what it says, and how it ends.
-    pub(crate) process: Process,
+    pub process: Process,
     /// Where counters can be read.
-    pub(crate) metrics: Metrics,
+    pub metrics: Metrics,
     /// A web server, if there is to be one.
-    pub(crate) web: Option<tidegate_web::Config>,
+    pub web: Option<tidegate_web::Config>,
     /// A name server, if there is to be one.
-    pub(crate) dns: Option<tidegate_dns::Config>,
+    pub dns: Option<tidegate_dns::Config>,
 }
 
 /// What a worker does when nothing arrives.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Idle {
+pub enum Idle {
     /// Poll while busy, then sleep until a frame comes.
     #[default]
     Adaptive,
@@ -61,7 +61,7 @@ pub(crate) enum Idle {
 /// Where the XDP program runs.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum XdpMode {
+pub enum XdpMode {
     /// In the driver, or where that refuses, in the network core.
     #[default]
     Auto,
@@ -74,7 +74,7 @@ pub(crate) enum XdpMode {
 /// Whether the driver reads and writes our memory itself.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum ZeroCopy {
+pub enum ZeroCopy {
     /// Where it can.
     #[default]
     Auto,
@@ -87,7 +87,7 @@ pub(crate) enum ZeroCopy {
 /// Who cuts bulk into segments, where the kernel copies frames anyway.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Gso {
+pub enum Gso {
     /// The kernel or the NIC: up to 64 KiB leave at once (generic segmentation offload).
     #[default]
     Auto,
@@ -98,21 +98,21 @@ pub(crate) enum Gso {
 /// As whom the process runs, what it says, and how it ends.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Process {
+pub struct Process {
     /// The user to become once everything is set up. None: the one that started it, without rights.
-    pub(crate) user: Option<String>,
+    pub user: Option<String>,
     /// Whether rights that serving does not need are given up.
-    pub(crate) sandbox: bool,
+    pub sandbox: bool,
     /// How its own messages are written.
-    pub(crate) log_format: LogFormat,
+    pub log_format: LogFormat,
     /// How long what is under way may take after the process was told to end.
-    pub(crate) drain: Span,
+    pub drain: Span,
 }
 
 /// How messages are written.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum LogFormat {
+pub enum LogFormat {
     /// A line of words.
     #[default]
     Text,
@@ -123,9 +123,9 @@ pub(crate) enum LogFormat {
 /// Where counters can be read.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Metrics {
+pub struct Metrics {
     /// A Prometheus endpoint on the host's stack. None: no endpoint.
-    pub(crate) address: Option<SocketAddr>,
+    pub address: Option<SocketAddr>,
 }
 
 impl Default for Config {
@@ -156,20 +156,29 @@ impl Default for Process {
 
 impl Config {
     /// Reads a configuration file. Relative paths are relative to the file's directory.
-    pub(crate) fn load(file: &Path) -> Result<Self, ConfigFault> {
-        let mut config: Self = tidegate_config::read(file)?;
-        let base = file.parent().unwrap_or(Path::new(""));
+    pub fn load(file: &Path) -> Result<Self, ConfigFault> {
+        let config: Self = tidegate_config::read(file)?;
+        Ok(config.resolved(file.parent().unwrap_or(Path::new(""))))
+    }
+
+    /// The same from a text. Relative paths are relative to `base`.
+    pub fn parse(text: &str, base: &Path) -> Result<Self, ConfigFault> {
+        Ok(tidegate_config::parse::<Self>(text)?.resolved(base))
+    }
+
+    fn resolved(self, base: &Path) -> Self {
+        let mut config = self;
         if let Some(web) = &mut config.web {
             web.resolve(base);
         }
         if let Some(dns) = &mut config.dns {
             dns.resolve(base);
         }
-        Ok(config)
+        config
     }
 
     /// Everything that is wrong with it, the file system included.
-    pub(crate) fn faults(&self) -> Vec<ConfigFault> {
+    pub fn faults(&self) -> Vec<ConfigFault> {
         let mut faults = Vec::new();
         let mut expect = |holds: bool, message: &str| {
             if !holds {
@@ -185,13 +194,13 @@ impl Config {
     }
 
     /// Most connections to all services together.
-    pub(crate) fn connection_count_max(&self) -> u32 {
+    pub fn connection_count_max(&self) -> u32 {
         let web = self.web.as_ref().map_or(0, |web| web.limits.connections);
         web.saturating_add(self.dns.as_ref().map_or(0, |dns| dns.limits.connections))
     }
 
     /// Files that are written and, when they are rotated, opened anew.
-    pub(crate) fn log_files(&self) -> impl Iterator<Item = &PathBuf> {
+    pub fn log_files(&self) -> impl Iterator<Item = &PathBuf> {
         let access_log = self.web.iter().filter_map(|web| web.access_log.path.as_ref());
         access_log.chain(self.dns.iter().filter_map(|dns| dns.query_log.path.as_ref()))
     }

@@ -5,11 +5,10 @@
 mod files;
 mod keeper;
 
-pub(crate) use files::{Which, ZoneNews};
-pub(crate) use keeper::Line;
+pub use files::{Which, ZoneNews};
+pub use keeper::Line;
 
-use crate::exit::wrong_input;
-use anyhow::{Context, Result};
+use crate::error::{Attempt, Result, wrong_input};
 use files::{Harvest, ZoneFiles};
 use keeper::Keeper;
 use std::path::PathBuf;
@@ -49,7 +48,7 @@ impl Source {
         let reopen = Arc::new(AtomicBool::new(false));
         let log = config.query_log.path.as_deref().map(|path| {
             let opened = query_log::open(path, Arc::clone(&reopen));
-            opened.with_context(|| format!("--query-log {}: could not open it", path.display()))
+            opened.attempting(|| format!("--query-log {}: could not open it", path.display()))
         });
         Ok(Self { files, harvest, log: log.transpose()?, reopen })
     }
@@ -65,7 +64,7 @@ impl Source {
         let relations = files.relations(config).map_err(wrong_input)?;
         let seed = u64::from_ne_bytes(random::bytes()?);
         let exchange = Exchange::start(relations, config.client_patience(), seed)
-            .context("could not start dealing with other name servers")?;
+            .attempting(|| "could not start dealing with other name servers".to_owned())?;
         let exchange = Arc::new(exchange);
         files.unread().iter().for_each(|apex| exchange.served().withdraw(apex, Lack::Unusable));
         let rrset_count = harvest.zones.iter().map(|zone| zone.rrset_count()).sum();
@@ -85,7 +84,7 @@ impl Source {
 fn start_log(writer: LogWriter) -> Result<()> {
     let write = move || writer.run(|error| tracing::warn!("the query log loses lines: {error}"));
     let thread = std::thread::Builder::new().name("query-log".into());
-    thread.spawn(write).map(drop).context("could not start the query log")
+    thread.spawn(write).map(drop).attempting(|| "could not start the query log".to_owned())
 }
 
 /// A name server that is running.
@@ -163,7 +162,7 @@ impl Opened {
 }
 
 /// Everything that is wrong with the zones of a configuration, each in a line.
-pub(crate) fn zone_faults(config: &Config) -> Vec<String> {
+pub fn zone_faults(config: &Config) -> Vec<String> {
     let mut files = ZoneFiles::default();
     files.reconfigure(&config.zones);
     files.read(&Which::All).news.into_iter().filter_map(|news| news.fault).collect()

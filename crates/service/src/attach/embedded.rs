@@ -10,9 +10,8 @@
 use super::claim::NameClaim;
 use super::{Device, attach};
 use crate::config::XdpMode;
-use crate::exit::wrong_input;
+use crate::error::{Result, ServiceError, wrong_input};
 use crate::kind::{Endpoint, Kind};
-use anyhow::{Result, anyhow, bail};
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -117,6 +116,7 @@ pub(crate) fn create(plan: &Plan, wanted: &[Endpoint], queue_count: u32, mode: X
         listen,
         interface: Interface::new(MacAddr(far.mac), plan.addresses(), far.mtu as usize, Ownership::Address),
         queue_count,
+        rules: Vec::new(),
         ifindex: far.ifindex,
         program,
         attachment,
@@ -129,16 +129,20 @@ pub(crate) fn create(plan: &Plan, wanted: &[Endpoint], queue_count: u32, mode: X
 /// Takes the name, and removes what a killed process left under it, which the kernel would do a moment later.
 fn claim(netlink: &mut Netlink, name: &str) -> Result<NameClaim> {
     let Some(claim) = NameClaim::of(name)? else {
-        return Err(anyhow!(
+        return Err(ServiceError::Occupied(format!(
             "another running Tidegate has {name} (see it with: tidegate stats): stop that one, or choose \
              another virtual NIC with --name {}",
             next_name(netlink)?
-        ));
+        )));
     };
     let links = netlink.links()?;
     match links.iter().find(|link| link.name == name) {
         Some(link) if link.kind.as_deref() == Some("veth") => remove(netlink, link.ifindex)?,
-        Some(_) => bail!("there is a {name} that is not Tidegate's: choose another with --name tidegate1"),
+        Some(_) => {
+            let text =
+                format!("there is a {name} that is not Tidegate's: choose another with --name tidegate1");
+            return Err(ServiceError::Occupied(text));
+        }
         None => {}
     }
     Ok(claim)
@@ -158,7 +162,8 @@ pub(crate) fn await_removal(netlink: &mut Netlink, name: &str) -> Result<()> {
     let start = Instant::now();
     while exists(netlink, name)? {
         if start.elapsed() > REMOVAL_PATIENCE {
-            bail!("the kernel still has {name}: remove it with: ip link delete {name}");
+            let text = format!("the kernel still has {name}: remove it with: ip link delete {name}");
+            return Err(ServiceError::Occupied(text));
         }
         std::thread::sleep(POLL_PERIOD);
     }
@@ -184,7 +189,7 @@ fn next_name(netlink: &mut Netlink) -> Result<String> {
     let free = (0..=u8::MAX).map(|number| format!("tidegate{number}"));
     free.into_iter()
         .find(|name| links.iter().all(|link| link.name != *name))
-        .ok_or_else(|| anyhow!("all names from tidegate0 to tidegate255 are taken"))
+        .ok_or_else(|| ServiceError::Occupied("all names from tidegate0 to tidegate255 are taken".to_owned()))
 }
 
 /// Two links with one subnet would draw the traffic of one to the other.
@@ -194,10 +199,10 @@ fn refuse_taken_subnet(netlink: &mut Netlink, plan: &Plan) -> Result<()> {
     let Some(clash) = taken.into_iter().find(|ip| wanted.iter().any(|prefix| holds(prefix, *ip))) else {
         return Ok(());
     };
-    Err(anyhow!(
+    Err(ServiceError::Occupied(format!(
         "the host has {clash} already, which {} needs: choose another with --name tidegate1",
         plan.name
-    ))
+    )))
 }
 
 /// Whether `ip` shares the prefix's leading bits; prefixes here end between bytes.
