@@ -3,13 +3,22 @@
 //! Invariant: whatever is wrong becomes one line on the error output that says what to type instead, and
 //! exit status 2.
 
+mod client;
 mod mistake;
+mod pipeline;
 mod service;
+mod watch;
 
+pub(crate) use client::{
+    AddArgs, AddThing, CommandArgs, ConnectArgs, ConnectGates, DeleteArgs, DeleteThing, DisconnectArgs,
+    PauseArgs, ResetArgs, Resettable, ShowArgs, Shown,
+};
+pub(crate) use pipeline::{CheckArgs, RunArgs};
 pub(crate) use service::{
     AnswerModeArg, DnsAction, DnsArgs, GsoArg, IdleArg, KeyFormArg, LogFormatArg, ModeArg, PlaceArgs,
     ProcessArgs, ServeArgs, WebArgs, XdpModeArg, ZeroCopyArg, ZoneArg,
 };
+pub(crate) use watch::{CaptureArgs, Counted, GraphArgs, MonitorArgs, TopArgs};
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -24,7 +33,9 @@ Examples:
   tidegate dns --zone example.org.zone              answer for a zone there: dig @10.77.0.2 example.org
   tidegate serve --config tidegate.toml             all services of a configuration, in one process
   tidegate daemon                                   run pipelines that controllers build
-  tidegate check tidegate.toml                      is this configuration right?
+  tidegate run examples/hello.tg                    run a pipeline that a text describes
+  tidegate check router.tg                          is this pipeline, or a configuration, right?
+  tidegate show modules; tidegate top               what a daemon runs, and how fast
   tidegate stats                                    what the running ones do
   tidegate detach eth0                              give eth0 back to the host alone";
 
@@ -45,12 +56,39 @@ pub(crate) enum Command {
     /// Run all services of a configuration file, in one process
     Serve(Box<ServeArgs>),
     /// Run pipelines that controllers build, BESS's among them
+    #[command(after_help = DAEMON_EXAMPLES)]
     Daemon(DaemonArgs),
-    /// Say whether a configuration file is right
-    Check {
-        /// The configuration file, in TOML
-        file: PathBuf,
-    },
+    /// Run a pipeline from a .tg file, here or in the running daemon
+    Run(RunArgs),
+    /// Say whether a configuration file or a pipeline is right
+    Check(CheckArgs),
+    /// Show what a daemon runs
+    Show(ShowArgs),
+    /// Add a module, port, traffic class, worker or connection
+    Add(AddArgs),
+    /// Delete one
+    Delete(DeleteArgs),
+    /// Connect an output gate to an input gate
+    Connect(ConnectArgs),
+    /// Take a connection away
+    Disconnect(DisconnectArgs),
+    /// Tell a module something, or ask it
+    #[command(name = "command")]
+    Tell(CommandArgs),
+    /// Note that workers are to pause, as controllers of BESS do around changes
+    Pause(PauseArgs),
+    /// Take a pause back
+    Resume(PauseArgs),
+    /// Take away what controllers made
+    Reset(ResetArgs),
+    /// Print rates again and again
+    Monitor(MonitorArgs),
+    /// Watch rates on a screen
+    Top(TopArgs),
+    /// Draw the pipeline
+    Graph(GraphArgs),
+    /// Write what passes a gate to the standard output, as pcap
+    Capture(CaptureArgs),
     /// Show what running services count
     Stats(StatsArgs),
     /// Take Tidegate's program off a network interface
@@ -72,8 +110,7 @@ Examples:
   bessctl daemon connect; bessctl run my_pipeline   what a controller of BESS then does";
 
 /// Flags of `tidegate daemon`.
-#[derive(Debug, Args)]
-#[command(after_help = DAEMON_EXAMPLES)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct DaemonArgs {
     /// The address to listen on; port 0 for any that is free
     #[arg(long, value_name = "ADDR", default_value_t = tidegate_control::LISTEN_DEFAULT)]

@@ -15,8 +15,17 @@ use tidegate_control::{Listen, ListenError, Server, queue};
 use tidegate_daemon::Daemon;
 use tidegate_dashboard::Dashboard;
 
-/// Runs until a signal or a controller ends it.
+/// Runs what controllers build until a signal or a controller ends it.
 pub(crate) fn daemon(args: &DaemonArgs) -> Result<()> {
+    keep(args, "tidegate daemon", |_| Ok(()))
+}
+
+/// Runs what `begin` makes and controllers change, until a signal or a controller ends it.
+pub(crate) fn keep(
+    args: &DaemonArgs,
+    title: &str,
+    begin: impl FnOnce(&mut Daemon) -> Result<()>,
+) -> Result<()> {
     crate::logs::start(tidegate_service::config::LogFormat::default());
     let (sender, events) = signals::events()?;
     let (caller, calls) = queue();
@@ -27,19 +36,21 @@ pub(crate) fn daemon(args: &DaemonArgs) -> Result<()> {
     let collector = daemon.collector();
     let metrics = args.metrics.map(Endpoint::bind).transpose()?;
     let stats = Listener::bind()?;
-    let control = std::thread::Builder::new().name("control".into());
-    let control = control.spawn(move || daemon.run(&calls)).context("could not start the control thread")?;
-    let _socket_name = stats.serve(Desk { collector: Arc::clone(&collector), zones: None })?;
-    metrics.map(|endpoint| endpoint.serve(collector)).transpose()?;
     let listen =
         Listen { tcp: Some(args.listen), unix: args.socket.clone(), remote_allowed: args.allow_remote };
     let page = args.web.map(|address| Dashboard::start(address, caller.clone())).transpose();
     let page = page.map_err(|error| wrong_input(format!("--web: {error}")))?;
+    // Who calls already waits for the thread below.
     let server = Server::start(&listen, caller).map_err(refused)?;
+    begin(&mut daemon)?;
+    let control = std::thread::Builder::new().name("control".into());
+    let control = control.spawn(move || daemon.run(&calls)).context("could not start the control thread")?;
+    let _socket_name = stats.serve(Desk { collector: Arc::clone(&collector), zones: None })?;
+    metrics.map(|endpoint| endpoint.serve(collector)).transpose()?;
     let place = server.tcp_address().unwrap_or(args.listen);
-    let _ = writeln!(std::io::stdout(), "tidegate daemon: controllers reach it at {place}");
+    let _ = writeln!(std::io::stdout(), "{title}: controllers reach it at {place}");
     if let Some(page) = &page {
-        let _ = writeln!(std::io::stdout(), "tidegate daemon: its page is http://{}/", page.address());
+        let _ = writeln!(std::io::stdout(), "{title}: its page is http://{}/", page.address());
     }
     supervisor::tell(supervisor::READY);
     for event in events {

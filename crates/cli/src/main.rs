@@ -5,10 +5,12 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod client;
 mod daemon;
 mod detach;
 mod exit;
 mod logs;
+mod pipeline;
 mod privileges;
 mod serve;
 mod signals;
@@ -38,7 +40,21 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         },
         Command::Serve(args) => serve::serve(Asked::Serve(args))?,
         Command::Daemon(args) => daemon::daemon(&args)?,
-        Command::Check { file } => say(&serve::check(&file)?)?,
+        Command::Run(args) => pipeline::run(&args)?,
+        Command::Check(args) => say(&pipeline::check(&args)?)?,
+        Command::Show(args) => client::show(&args)?,
+        Command::Add(args) => client::add(&args)?,
+        Command::Delete(args) => client::delete(&args)?,
+        Command::Connect(args) => client::connect(&args)?,
+        Command::Disconnect(args) => client::disconnect(&args)?,
+        Command::Tell(args) => client::command(&args)?,
+        Command::Pause(args) => client::pause(&args)?,
+        Command::Resume(args) => client::resume(&args)?,
+        Command::Reset(args) => client::reset(&args)?,
+        Command::Monitor(args) => client::monitor(&args)?,
+        Command::Top(args) => client::top(&args)?,
+        Command::Graph(args) => client::graph(&args)?,
+        Command::Capture(args) => client::capture(&args)?,
         Command::Stats(args) => stats::command::stats(&args)?,
         Command::Detach { dev } => say(&detach::detach(&dev)?)?,
         Command::Testbed(args) => return testbed::testbed(&args.action),

@@ -60,18 +60,20 @@ fn place_of(text: &str, at: usize) -> (usize, usize) {
 fn explain(message: &str) -> String {
     let message = message.trim().replace('\n', "; ");
     let is_unknown = message.starts_with("unknown field") || message.starts_with("unknown variant");
-    match nearest(&message).filter(|_| is_unknown) {
+    let mut names = message.split('`').skip(1).step_by(2);
+    let unknown = names.next().filter(|_| is_unknown);
+    match unknown.and_then(|unknown| nearest(unknown, names)) {
         Some(name) => format!("{message}: did you mean `{name}`?"),
         None => message,
     }
 }
 
-/// Of the names in backquotes, the one most like the first.
-fn nearest(message: &str) -> Option<&str> {
-    let mut names = message.split('`').skip(1).step_by(2);
-    let unknown = names.next()?;
-    let (distance, name) = names.map(|name| (edit_distance(unknown, name), name)).min()?;
-    (distance <= 1 + unknown.len() / 3).then_some(name)
+/// Of `names`, the one that whoever typed `unknown` may have meant.
+pub fn nearest<'n>(unknown: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    let names = names.into_iter().map(|name| (edit_distance(unknown, name), name));
+    let (distance, name) = names.min()?;
+    // With every letter changed it is another name.
+    (distance <= 1 + unknown.len() / 3 && distance < unknown.chars().count()).then_some(name)
 }
 
 /// How many letters to change, add or leave out.

@@ -12,7 +12,7 @@ mod listen;
 mod mode;
 mod unit;
 
-pub use fault::ConfigFault;
+pub use fault::{ConfigFault, nearest};
 pub use file::{directory_of, parse, read};
 pub use listen::{Listen, listen_faults};
 pub use mode::PackMode;

@@ -31,6 +31,7 @@ pub mod proto;
 mod queue;
 mod server;
 
+pub use calls::pipeline::replace_pipeline;
 pub use client::{Client, ClientError};
 pub use controller::Controller;
 pub use fault::{Errno, Fault};

@@ -173,6 +173,27 @@ fn whole_pipeline_is_replaced_or_nothing() {
 }
 
 #[test]
+fn modules_of_a_pipeline_are_told_its_commands() {
+    let daemon = Running::start();
+    let mut client = daemon.client();
+    build(&mut client);
+    let mut wish = client.show_pipeline().unwrap();
+    let len = |pkt_size| {
+        let arg = Message::from(bess::SourceCommandSetPktSizeArg { pkt_size }).to_any();
+        bess::CommandRequest { name: "src".into(), cmd: "set_pkt_size".into(), arg: Some(arg) }
+    };
+    wish.commands = vec![len(9999)];
+    assert!(client.replace_pipeline(wish.clone(), false).is_err());
+    wish.commands = vec![len(100)];
+    let said = client.replace_pipeline(wish.clone(), false).unwrap();
+    assert_eq!((said.created, said.kept.len()), (vec!["src".to_owned()], 2));
+    let shown = client.show_pipeline().unwrap();
+    assert_eq!(shown.commands, wish.commands);
+    assert_eq!(client.replace_pipeline(shown, false).unwrap().created, [""; 0]);
+    await_traffic(&mut client);
+}
+
+#[test]
 fn client_that_vanishes_harms_nothing() {
     let daemon = Running::start();
     build(&mut daemon.client());

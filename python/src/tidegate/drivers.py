@@ -13,7 +13,52 @@ from typing import ClassVar
 from .port import Port
 from .proto import bess
 
-__all__ = ["PCAPPort", "PMDPort", "UnixSocketPort", "VPort"]
+__all__ = ["AFXDPPort", "PCAPPort", "PMDPort", "UnixSocketPort", "VPort"]
+
+
+class AFXDPPort(Port):
+    """A network device of the host, by AF_XDP sockets, one a queue."""
+
+    mclass: ClassVar[str] = "AFXDPPort"
+    short_name: ClassVar[str] = "port"
+
+    def __init__(
+        self,
+        *,
+        name: str = "",
+        rx_queues: int = 1,
+        tx_queues: int = 1,
+        rx_descriptors: int = 0,
+        tx_descriptors: int = 0,
+        dev: str = "",
+        steer: Iterable[str] = (),
+        xdp_mode: str = "",
+        zero_copy: str = "",
+    ) -> None:
+        """A network device of the host, by AF_XDP; not one of BESS's.
+
+        Args:
+            name: The port's name; one is chosen where none is given.
+            rx_queues: Receive queues, 1 to 128.
+            tx_queues: Transmit queues, 1 to 128.
+            rx_descriptors: Descriptors a receive queue; 0 for the driver's choice.
+            tx_descriptors: Descriptors a transmit queue; 0 for the driver's choice.
+            dev: The device's name, as `ip link` shows it.
+            steer: What comes to the port, like "udp 192.0.2.7:53" or "tcp [::]:80", an unspecified
+                address for any; the rest is the host's. None: every frame.
+            xdp_mode: Where the XDP program runs: auto (or empty), native or generic.
+            zero_copy: Whether the driver reads and writes our memory itself: auto (or empty), require
+                or off.
+        """
+        super().__init__(
+            self.mclass,
+            name=name,
+            rx_queues=rx_queues,
+            tx_queues=tx_queues,
+            rx_descriptors=rx_descriptors,
+            tx_descriptors=tx_descriptors,
+            arg=bess.AFXDPPortArg(dev=dev, steer=steer, xdp_mode=xdp_mode, zero_copy=zero_copy),
+        )
 
 
 class PCAPPort(Port):
@@ -209,6 +254,7 @@ class VPort(Port):
 
 
 BY_NAME: dict[str, type[Port]] = {
+    "AFXDPPort": AFXDPPort,
     "PCAPPort": PCAPPort,
     "PMDPort": PMDPort,
     "UnixSocketPort": UnixSocketPort,

@@ -46,7 +46,7 @@ mod tests {
     #[test]
     fn mistakes_are_one_line_that_names_them() {
         for (words, named) in [
-            (&["tidegate"][..], "type one of web, dns, serve, daemon, check"),
+            (&["tidegate"][..], "type one of web, dns, serve, daemon, run, check"),
             (&["tidegate", "wbe"], "'wbe'"),
             (&["tidegate", "web", "--rot", "x"], "'--root'"),
             (&["tidegate", "web", "--listen", "here"], "'here'"),

@@ -119,7 +119,8 @@ fn class(daemon: &dyn Controller, name: &str) -> Result<&'static ModuleClass, Fa
     })
 }
 
-fn command_call(
+/// A command as the module's class knows it.
+pub(super) fn command_call(
     module: String,
     class: &'static ModuleClass,
     name: &str,

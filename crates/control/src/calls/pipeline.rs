@@ -2,21 +2,23 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::modules::{connection, module_spec};
+use super::modules::{command_call, connection, module_spec};
 use super::ports::port_spec;
 use super::traffic::{class_move, class_spec};
 use super::workers::worker_spec;
 use crate::classes::ModuleClass;
-use crate::controller::{Above, ClassMove, Connection, Kinds, PipelinePlan, Place, Subject};
+use crate::controller::{Above, ClassMove, CommandCall, Connection, Kinds, PipelinePlan, Place, Subject};
 use crate::names::quoted;
-use crate::proto::bess::ConnectModulesRequest;
+use crate::proto::bess::{CommandRequest, ConnectModulesRequest};
 use crate::proto::v1::{
     PipelineSpec, ReplacePipelineRequest, ReplacePipelineResponse, ShowMetadataRequest, ShowMetadataResponse,
     ShowPipelineRequest, ShowPipelineResponse, WatchRequest, watch_request::Kind as WatchKind,
 };
 use crate::{Controller, Errno, Fault};
 
-pub(crate) fn replace_pipeline(
+/// Checks a pipeline and has `daemon` put it in the place of what it runs, as the method of that name does: for a
+/// program that is its own controller.
+pub fn replace_pipeline(
     daemon: &mut dyn Controller,
     request: ReplacePipelineRequest,
 ) -> Result<ReplacePipelineResponse, Fault> {
@@ -78,8 +80,9 @@ fn plan(daemon: &dyn Controller, spec: PipelineSpec) -> Result<PipelinePlan, Fau
     once("module", modules.iter().map(|module| module.name.clone().unwrap_or_default()))?;
     let by_name = modules.iter().filter_map(|module| Some((module.name.clone()?, module.class))).collect();
     let connections = connections(spec.connections, &by_name)?;
+    let commands = collect(spec.commands, |request| command(request, &by_name))?;
 
-    let plan = PipelinePlan { workers, ports, modules, connections, classes, tasks };
+    let plan = PipelinePlan { workers, ports, modules, connections, classes, tasks, commands };
     check_places(&plan, &by_name)?;
     Ok(plan)
 }
@@ -107,11 +110,7 @@ fn connections(
     requests: Vec<ConnectModulesRequest>,
     modules: &HashMap<String, &'static ModuleClass>,
 ) -> Result<Vec<Connection>, Fault> {
-    let class_of = |name: &str| {
-        let class = modules.get(name).copied();
-        class.ok_or_else(|| Fault::missing(format!("module {} is not in the pipeline", quoted(name))))
-    };
-    let connections = collect(requests, |request| connection(request, class_of))?;
+    let connections = collect(requests, |request| connection(request, |name| class_of(name, modules)))?;
     let mut taken = HashSet::new();
     for Connection { from, ogate, .. } in &connections {
         if !taken.insert((from, ogate)) {
@@ -120,6 +119,22 @@ fn connections(
         }
     }
     Ok(connections)
+}
+
+fn class_of(
+    name: &str,
+    modules: &HashMap<String, &'static ModuleClass>,
+) -> Result<&'static ModuleClass, Fault> {
+    let class = modules.get(name).copied();
+    class.ok_or_else(|| Fault::missing(format!("module {} is not in the pipeline", quoted(name))))
+}
+
+fn command(
+    request: CommandRequest,
+    modules: &HashMap<String, &'static ModuleClass>,
+) -> Result<CommandCall, Fault> {
+    let class = class_of(&request.name, modules)?;
+    command_call(request.name, class, &request.cmd, request.arg.as_ref())
 }
 
 /// Classes and tasks hang below what is in the plan; a class is named before what hangs below it.

@@ -1,6 +1,6 @@
 //! What `tidegate.v1` asks: pipelines as a whole, layouts, counters and services.
 
-use super::{ClassMove, ClassSpec, Connection, ModuleSpec, Outcome, PortSpec, WorkerSpec};
+use super::{ClassMove, ClassSpec, CommandCall, Connection, ModuleSpec, Outcome, PortSpec, WorkerSpec};
 use crate::proto::v1::{PipelineSpec, ReplacePipelineResponse, ShowMetadataResponse, WatchResponse};
 
 /// A whole pipeline. Every name is given and stands once; connections, places and tasks name only what is
@@ -19,6 +19,8 @@ pub struct PipelinePlan {
     pub classes: Vec<ClassSpec>,
     /// Tasks that are placed.
     pub tasks: Vec<ClassMove>,
+    /// What modules are told, each in this order, before packets come to them.
+    pub commands: Vec<CommandCall>,
 }
 
 /// Kinds of counters to tell.

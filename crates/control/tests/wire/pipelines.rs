@@ -2,7 +2,7 @@
 
 use tidegate_control::ClientError;
 use tidegate_control::proto::bess::{
-    AddWorkerRequest, ConnectModulesRequest, CreateModuleRequest, TrafficClass,
+    AddWorkerRequest, CommandRequest, ConnectModulesRequest, CreateModuleRequest, TrafficClass,
 };
 use tidegate_control::proto::v1::{PipelineSpec, WatchRequest};
 
@@ -34,6 +34,7 @@ fn whole() -> PipelineSpec {
             wid: -1,
             ..Default::default()
         }],
+        commands: vec![CommandRequest { name: "q".into(), cmd: "set_burst".into(), arg: None }],
     }
 }
 
@@ -50,12 +51,14 @@ fn a_pipeline_arrives_whole() {
 #[test]
 fn a_pipeline_that_does_not_fit_together_never_arrives() {
     type Break = fn(&mut PipelineSpec);
-    let broken: [(&str, Break); 11] = [
+    let broken: [(&str, Break); 13] = [
         ("a module of the pipeline has no name", |p| p.modules[0].name.clear()),
         ("module `q` stands in the pipeline twice", |p| p.modules.push(module("q", "Sink"))),
         ("there is no module class `Quueue`", |p| p.modules[1].mclass = "Quueue".into()),
         ("module `gone` is not in the pipeline", |p| p.connections[0].m2 = "gone".into()),
         ("output gate 0 of module `src` leads to two places", |p| p.connections.push(edge("src", "end"))),
+        ("module `gone` is not in the pipeline", |p| p.commands[0].name = "gone".into()),
+        ("module `q` has no command `fill`", |p| p.commands[0].cmd = "fill".into()),
         ("module `src` has no output gate 1", |p| p.connections[0].ogate = 1),
         ("worker `0` stands in the pipeline twice", |p| p.workers.push(AddWorkerRequest::default())),
         ("worker 5 is not in the pipeline", |p| p.classes[0].wid = 5),

@@ -101,6 +101,7 @@ impl Daemon {
             task_count: module.task_count() as u32 * task_factor(plant, &spec.arg),
             port,
             said: Vec::new(),
+            planned: Vec::new(),
         };
         if !make::is_seated(spec.class) {
             self.shelf.insert(serial, module);

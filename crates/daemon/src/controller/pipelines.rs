@@ -3,15 +3,16 @@
 use super::wall_s;
 use crate::Daemon;
 use crate::hooks::{Count, Site, Track};
+use crate::make::{self, Seat};
 use crate::plant::{ModuleWish, Plant, WorkerWish};
 use std::collections::{BTreeMap, HashMap};
 use tidegate_control::controller::{
-    Above, ClassSpec, Connection, Kinds, ModuleSpec, Outcome, PipelinePlan, Pipelines, Place, Policy,
-    Resource, Slot,
+    Above, ClassSpec, CommandCall, Connection, Kinds, ModuleSpec, Outcome, PipelinePlan, Pipelines, Place,
+    Policy, Resource, Slot,
 };
 use tidegate_control::proto::bess::{
-    AddWorkerRequest, ConnectModulesRequest, CreateModuleRequest, CreatePortRequest, TrafficClass,
-    traffic_class::Arg,
+    AddWorkerRequest, CommandRequest, ConnectModulesRequest, CreateModuleRequest, CreatePortRequest,
+    TrafficClass, traffic_class::Arg,
 };
 use tidegate_control::proto::v1::{
     Attribute, ClassCounters, DirectionCounters, DropCounter, GateCounters, ModuleCounters, ModuleMetadata,
@@ -49,7 +50,9 @@ impl Daemon {
             next.ports.insert(name, spec.clone());
         }
         for spec in &plan.modules {
-            self.take_module(&mut next, spec, answer)?;
+            let name = spec.name.as_deref().unwrap_or_default();
+            let told = plan.commands.iter().filter(|call| call.module == name).cloned().collect();
+            self.take_module(&mut next, spec, told, answer)?;
         }
         for link in &plan.connections {
             next.links.insert((link.from.clone(), link.ogate), (link.to.clone(), link.igate));
@@ -65,22 +68,45 @@ impl Daemon {
         Ok(next)
     }
 
+    /// A module that was made with the same argument and commands stays; another one is made, and told `told`.
     fn take_module(
         &mut self,
         next: &mut Plant,
         spec: &ModuleSpec,
+        told: Vec<CommandCall>,
         answer: &mut ReplacePipelineResponse,
     ) -> Outcome {
         let name = spec.name.clone().unwrap_or_default();
         self.plant.check_free("module", &name)?;
-        let old = self.plant.modules.get(&name);
-        if let Some(old) = old.filter(|old| old.class.name == spec.class.name && old.arg == spec.arg) {
+        let is_same = |old: &&ModuleWish| {
+            old.class.name == spec.class.name && old.arg == spec.arg && old.planned == told
+        };
+        if let Some(old) = self.plant.modules.get(&name).filter(is_same) {
             next.modules.insert(name.clone(), old.clone());
             answer.kept.push(name);
             return Ok(());
         }
         self.add_module(next, &name, spec).map_err(|fault| fault.of(&name))?;
+        self.instruct(next, &name, told).map_err(|fault| fault.of(&name))?;
         answer.created.push(name);
+        Ok(())
+    }
+
+    /// Tells a new module of `next`, which no worker has yet, what came with the pipeline.
+    fn instruct(&mut self, next: &mut Plant, name: &str, told: Vec<CommandCall>) -> Outcome {
+        let Some(wish) = next.modules.get_mut(name) else { return Ok(()) };
+        for call in &told {
+            match self.shelf.get_mut(&wish.serial) {
+                Some(module) => make::command(wish, module.as_mut(), call.command, call.arg.clone())?,
+                None => {
+                    // It is made for its worker later, and told again then: only see whether it can be.
+                    let mut trial = make::make(wish.class, &wish.arg, Seat::TRIAL)?;
+                    make::command(wish, trial.as_mut(), call.command, call.arg.clone())?
+                }
+            };
+            make::note(wish, call.command, &call.arg);
+        }
+        wish.planned = told;
         Ok(())
     }
 
@@ -241,6 +267,12 @@ impl Pipelines for Daemon {
             igate: (*input).into(),
             skip_default_hooks: false,
         });
+        let planned = plant.modules.values().flat_map(|wish| &wish.planned);
+        let commands = planned.map(|call| CommandRequest {
+            name: call.module.clone(),
+            cmd: call.command.name.to_owned(),
+            arg: Some(call.arg.to_any()),
+        });
         let tasks =
             plant.tasks.iter().filter(|((module, _), _)| is_own(module)).map(|((module, task), place)| {
                 TrafficClass {
@@ -256,6 +288,7 @@ impl Pipelines for Daemon {
             connections: connections.collect(),
             classes: plant.classes.iter().map(class_record).collect(),
             tasks: tasks.collect(),
+            commands: commands.collect(),
         })
     }
 

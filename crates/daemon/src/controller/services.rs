@@ -209,6 +209,7 @@ impl Daemon {
             task_count: module.task_count() as u32,
             port: None,
             said: Vec::new(),
+            planned: Vec::new(),
         };
         self.shelf.insert(serial, module);
         next.modules.insert(name.to_owned(), wish);

@@ -16,7 +16,7 @@ use crate::worker::Shape;
 use std::collections::BTreeMap;
 use tidegate_control::Message;
 use tidegate_control::classes::ModuleClass;
-use tidegate_control::controller::{Above, ClassSpec, Place, PortSpec};
+use tidegate_control::controller::{Above, ClassSpec, CommandCall, Place, PortSpec};
 use tidegate_control::proto::bess::{QueueIncArg, QueueOutArg};
 use tidegate_pipeline::GateCounts;
 use tidegate_pipeline::metadata::Attribute;
@@ -59,6 +59,8 @@ pub(crate) struct ModuleWish {
     pub(crate) port: Option<String>,
     /// Commands that changed it, for another of its kind to be made like it.
     pub(crate) said: Retold,
+    /// Commands that came with the pipeline that it was made for.
+    pub(crate) planned: Vec<CommandCall>,
 }
 
 /// All that is wished for.

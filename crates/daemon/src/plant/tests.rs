@@ -24,6 +24,7 @@ fn plant(modules: &[(&str, &str)], links: &[(&str, u16, &str, u16)]) -> Plant {
             task_count: made.task_count() as u32,
             port: None,
             said: Vec::new(),
+            planned: Vec::new(),
         };
         plant.modules.insert((*name).to_owned(), wish);
     }

@@ -1715,6 +1715,23 @@ class PMDPortArg(_Message):
         vlan_offload_rx_qinq: bool | None = ...,
     ) -> None: ...
 
+class AFXDPPortArg(_Message):
+    """A network device of the host, by AF_XDP; not one of BESS's."""
+
+    dev: str
+    @property
+    def steer(self) -> _Scalars[str]: ...
+    xdp_mode: str
+    zero_copy: str
+    def __init__(
+        self,
+        *,
+        dev: str | None = ...,
+        steer: Iterable[str] | None = ...,
+        xdp_mode: str | None = ...,
+        zero_copy: str | None = ...,
+    ) -> None: ...
+
 class UnixSocketPortArg(_Message):
     """A SEQPACKET socket that a peer connects to; a packet a message."""
 

@@ -31,6 +31,8 @@ class PipelineSpec(_Message):
     def classes(self) -> _Messages[_bess.TrafficClass]: ...
     @property
     def tasks(self) -> _Messages[_bess.TrafficClass]: ...
+    @property
+    def commands(self) -> _Messages[_bess.CommandRequest]: ...
     def __init__(
         self,
         *,
@@ -40,6 +42,7 @@ class PipelineSpec(_Message):
         connections: Iterable[_bess.ConnectModulesRequest] | None = ...,
         classes: Iterable[_bess.TrafficClass] | None = ...,
         tasks: Iterable[_bess.TrafficClass] | None = ...,
+        commands: Iterable[_bess.CommandRequest] | None = ...,
     ) -> None: ...
 
 class ReplacePipelineRequest(_Message):
@@ -248,6 +251,48 @@ class DirectionCounters(_Message):
     bytes: int
     dropped: int
     def __init__(self, *, packets: int | None = ..., bytes: int | None = ..., dropped: int | None = ...) -> None: ...
+
+class StartServiceRequest(_Message):
+    """A configuration to serve."""
+
+    name: str
+    config: str
+    directory: str
+    @property
+    def workers(self) -> _Scalars[int]: ...
+    def __init__(
+        self,
+        *,
+        name: str | None = ...,
+        config: str | None = ...,
+        directory: str | None = ...,
+        workers: Iterable[int] | None = ...,
+    ) -> None: ...
+
+class StartServiceResponse(_Message):
+    """What was started."""
+
+    name: str
+    @property
+    def services(self) -> _Messages[Service]: ...
+    @property
+    def notes(self) -> _Scalars[str]: ...
+    def __init__(
+        self, *, name: str | None = ..., services: Iterable[Service] | None = ..., notes: Iterable[str] | None = ...
+    ) -> None: ...
+
+class StopServiceRequest(_Message):
+    """A configuration to serve no more."""
+
+    name: str
+    drain_ms: int
+    def __init__(self, *, name: str | None = ..., drain_ms: int | None = ...) -> None: ...
+
+class StopServiceResponse(_Message):
+    """How it ended."""
+
+    cut_connections: int
+    def __init__(self, *, cut_connections: int | None = ...) -> None: ...
 
 class ListServicesRequest(_Message):
     """Asks for all services."""
