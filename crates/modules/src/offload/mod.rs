@@ -1,7 +1,7 @@
 //! What NICs do for TCP, in software: cutting large frames into segments, and putting segments together again; also
 //! inside a tunnel that the NIC does not know.
 //!
-//! A large frame is a frame with a tail (docs/adr/0006, 0008), so that it never reaches a module that would take its
+//! A large frame is a frame with a tail (docs/adr/0006, 0009), so that it never reaches a module that would take its
 //! first chunk for all of it.
 
 mod coalesce;
