@@ -4,7 +4,7 @@ use crate::*;
 use proptest::prelude::*;
 use std::sync::Arc;
 use tidegate_base::Sum;
-use tidegate_packet::{ChunkAddr, HeapMemory, Pool};
+use tidegate_packet::{ChunkAddr, HEADROOM_LEN, HeapMemory, Pool};
 
 const CHUNK_SIZE: usize = 2048;
 
@@ -38,7 +38,7 @@ pub(crate) fn noise(len: usize) -> Vec<u8> {
 /// One piece through the packer, checked against its sum, its frame given back.
 fn fetch(packer: &mut Packer, response: &Response, offset: u64, len: usize, pool: &mut Pool) -> Vec<u8> {
     let Payload { frame, sum } = packer.fetch(response, offset, len, pool).expect("a frame");
-    assert_eq!((frame.start(), frame.len()), (384, len));
+    assert_eq!((frame.start(), frame.len()), (HEADROOM_LEN, len));
     assert_eq!(sum.fold() % 0xffff, Sum::of(frame.data()).fold() % 0xffff);
     let bytes = frame.data().to_vec();
     pool.free(frame);
@@ -86,7 +86,7 @@ proptest! {
         let expected = [head_text(pad, stamp), noise(body_len)].concat();
         for pair in cut.chunks(2) {
             let offset = pair[0].index(expected.len());
-            let len = 1 + pair[1].index((expected.len() - offset).min(CHUNK_SIZE - 384));
+            let len = 1 + pair[1].index((expected.len() - offset).min(CHUNK_SIZE - HEADROOM_LEN));
             let bytes = fetch(&mut packer, &response, offset as u64, len, &mut pool);
             prop_assert_eq!(&bytes, &expected[offset..offset + len]);
         }

@@ -207,7 +207,8 @@ fn a_zone_larger_than_its_memory_is_answered_all_the_same() {
     };
     assert_eq!(counted("store_filled"), Some(0), "nothing was made beforehand: {stats}");
     assert!(counted("store_evicted") > Some(u64::from(NAME_COUNT)), "{stats}");
-    assert!(counted("store_bytes") <= Some(1 << 20), "{stats}");
+    // What is being sent or waits to be given back comes on top, as in the store's own test.
+    assert!(counted("store_bytes") <= Some(3 << 20), "{stats}");
     assert!(service.terminate().success());
 }
 
