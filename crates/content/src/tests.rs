@@ -4,7 +4,7 @@ use crate::*;
 use proptest::prelude::*;
 use std::sync::Arc;
 use tidegate_base::Sum;
-use tidegate_packet::{ChunkAddr, HEADROOM_LEN, HeapMemory, Pool};
+use tidegate_packet::{ChunkAddr, FRESH_LEN_MAX, HEADROOM_LEN, HeapMemory, Pool};
 
 const CHUNK_SIZE: usize = 2048;
 
@@ -86,7 +86,7 @@ proptest! {
         let expected = [head_text(pad, stamp), noise(body_len)].concat();
         for pair in cut.chunks(2) {
             let offset = pair[0].index(expected.len());
-            let len = 1 + pair[1].index((expected.len() - offset).min(CHUNK_SIZE - HEADROOM_LEN));
+            let len = 1 + pair[1].index((expected.len() - offset).min(FRESH_LEN_MAX));
             let bytes = fetch(&mut packer, &response, offset as u64, len, &mut pool);
             prop_assert_eq!(&bytes, &expected[offset..offset + len]);
         }
