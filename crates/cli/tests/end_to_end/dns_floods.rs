@@ -140,7 +140,7 @@ fn a_flooded_network_gets_its_rate_and_every_second_slip_whatever_the_workers() 
     let (after, seconds) = (device_bytes(bed.client()), start.elapsed().as_secs_f64());
     assert!(flood.query_count > 5000 && asked > 20, "that was no flood: {flood:?}");
     assert_eq!(lost, 0, "of {asked} queries of another network");
-    // A full bucket, what comes back as time goes by, and one on its way since the flood before.
+    // A full bucket, what comes back as time goes by, and one of slack.
     let full_bound = RATE * (seconds + 1.0) + 1.0;
     assert!((flood.full_count as f64) <= full_bound, "{flood:?}, more than {full_bound}");
     assert!(flood.full_count as f64 >= RATE, "{flood:?}");
@@ -219,7 +219,7 @@ fn garbage_on_connections_is_ended_in_time_and_leaves_nothing() {
     for seed in 0..8 {
         assert!(client.run(|| wave(seed)).expect("entered") >= 20, "hardly one was let in");
         assert_eq!(client.run(|| Asker::of(SERVER).serial()).expect("entered"), Some(1), "UDP goes on");
-        // By then the stores' first huge pages are there.
+        // What the first waves make resident does not count as growth.
         if seed == 3 {
             resident = resident_bytes(&service);
         }
