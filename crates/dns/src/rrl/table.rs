@@ -5,8 +5,11 @@
 //! ```
 //! A bucket that runs out is empty of what the time to `full` is worth (GCRA). Taking a token is one exchange
 //! of one word; what is refused writes nothing, so a flood that hits all workers has them read one line
-//! together and write it no more often than its limit says. Times wrap after 19 hours: what seems to be full later
-//! than any bucket could be, is full.
+//! together and write it no more often than its limit says.
+//!
+//! Workers read their clocks once a round, so that one may come with a time before that of the token taken last. An
+//! empty bucket then seems to be full later than a bucket could be; it is empty all the same. Times wrap after 19 hours:
+//! what seems to be full later than [`LAG_TICKS`] explain, is full.
 //!
 //! Invariant: the table has its size from the start. A new bucket takes the place of the fullest one of its set:
 //! who is being limited is forgotten last.
@@ -20,6 +23,8 @@ const WAYS: usize = 8;
 const TICK_NS: u64 = 64;
 const TIME_BITS: u32 = 40;
 const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
+/// How far one worker's time may be behind another's: longer than a thread is kept from its processor.
+const LAG_TICKS: u64 = 2_000_000_000 / TICK_NS;
 /// How often a worker tries while others change the same bucket.
 const TRIES: usize = 8;
 
@@ -70,7 +75,7 @@ impl Table {
         let Set(set) = &self.0[hash as usize & (self.0.len() - 1)];
         for _ in 0..TRIES {
             let (bucket, seen) = find(set, tag, now);
-            let debt = if seen & !TIME_MASK == tag { debt(seen, now, rate.bucket) } else { 0 };
+            let debt = if seen & !TIME_MASK == tag { debt(seen, now, rate.bucket + LAG_TICKS) } else { 0 };
             if debt + rate.token > rate.bucket {
                 return false;
             }
@@ -95,7 +100,7 @@ fn find(set: &[AtomicU64; WAYS], tag: u64, now: u64) -> (&AtomicU64, u64) {
     (&set[way], held[way])
 }
 
-/// Ticks until the bucket is full.
+/// Ticks until the bucket is full; what would be more than `debt_max` is none.
 #[inline]
 const fn debt(held: u64, now: u64, debt_max: u64) -> u64 {
     let debt = held.wrapping_sub(now) & TIME_MASK;

@@ -152,6 +152,17 @@ fn workers_share_what_a_network_gets() {
 }
 
 #[test]
+fn a_worker_whose_clock_is_behind_finds_the_bucket_as_empty_as_others_left_it() {
+    for behind_ms in [1, 99, 101, 1000, 1999] {
+        let mut first = RateLimiter::new(&limits(10), 7);
+        let mut second = first.clone();
+        assert_eq!(positive(&mut first, at_ms(10_000), "192.0.2.1", 20)[0], 10);
+        assert_eq!(positive(&mut second, at_ms(10_000 - behind_ms), "192.0.2.1", 20)[0], 0, "{behind_ms} ms");
+        assert_eq!(positive(&mut first, at_ms(10_100), "192.0.2.1", 20)[0], 1, "one came back in 100 ms");
+    }
+}
+
+#[test]
 fn workers_at_once_send_no_more_than_one_would() {
     let limiter = RateLimiter::new(&limits(1000), 7);
     let sent: usize = std::thread::scope(|scope| {
