@@ -49,7 +49,10 @@ pub(crate) const CLASSES: [Class; 24] = [
     Class { name: "Cookies", holds: |case| case.brings_cookie() && case.is_about_cookies() },
     Class {
         name: "FORMERR or silence",
-        holds: |case| case.differences == [(Part::Presence, Stand::WithNsd)],
+        holds: |case| {
+            let is_with = |stand| case.differences == [(Part::Presence, stand)];
+            is_with(Stand::WithNsd) || is_with(Stand::WithKnot) && case.has_opt_cut_short()
+        },
     },
     Class {
         name: "What a refusal repeats",
@@ -160,6 +163,15 @@ impl Case<'_> {
         let end = 12 + self.name.len() + 4;
         let is_opt = self.query.get(end..end + 3) == Some(&[0, 0, 41]);
         self.word(6) + self.word(8) > 0 || self.query.len() > end && !(self.word(10) == 1 && is_opt)
+    }
+
+    /// An OPT record that ends with the message before it is whole.
+    fn has_opt_cut_short(&self) -> bool {
+        let opt = self.query.get(12 + self.name.len() + 4..).filter(|opt| opt.starts_with(&[0, 0, 41]));
+        opt.is_some_and(|opt| {
+            let len = opt.get(9..11).map(|len| usize::from(u16::from_be_bytes([len[0], len[1]])));
+            len.is_none_or(|len| opt.len() < 11 + len)
+        })
     }
 
     /// Aliases in our answer.
