@@ -11,7 +11,7 @@ use anyhow::{Context as _, ensure};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use tidegate_base::{Duration, Rng, Sum};
-use tidegate_dns::answer::Policy;
+use tidegate_dns::answer::{Family, Policy};
 use tidegate_dns::cookie::{CookieVerdict, Cookies};
 use tidegate_dns::counters::DnsTally;
 use tidegate_dns::message::{Edns, Opt};
@@ -33,6 +33,8 @@ const HEADERS_LEN: usize = ethernet::HEADER_LEN + ipv4::HEADER_LEN + udp::HEADER
 const DRAWN_COUNT: usize = 1 << 20;
 /// The zone's name.
 const APEX: &[u8] = b"\x05bench\x07example\x00";
+/// What the label of a name begins with that is not there.
+const ABSENT: u8 = b'x';
 /// Digits in a name.
 const DIGIT_COUNT: usize = 7;
 
@@ -54,6 +56,12 @@ pub(crate) struct Args {
     /// Ask with EDNS and a cookie, as resolvers do that have none of the server's yet (RFC 7873)
     #[arg(long)]
     cookie: bool,
+    /// Ask for names that the zone does not have
+    #[arg(long)]
+    absent: bool,
+    /// Have the engine answer each of these, and keep nothing that they have in common
+    #[arg(long, requires = "absent")]
+    one_by_one: bool,
     /// Count answers and limit their rate, to more than there is
     #[arg(long)]
     counted: bool,
@@ -236,7 +244,8 @@ fn responder(args: &Args, case: Case, catalog: Arc<Catalog>) -> anyhow::Result<R
     let config = UdpConfig { key_form: case.key_form, mode: case.mode, store, ..UdpConfig::default() };
     let seed = tidegate_sys::random::u64()?;
     let cookies = Cookies::new(&[tidegate_sys::random::bytes()?]).context("a secret for cookies")?;
-    let mut responder = Responder::new(Addresses { catalog, cookies }, config, seed);
+    let addresses = Addresses { catalog, cookies, has_families: !args.one_by_one };
+    let mut responder = Responder::new(addresses, config, seed);
     if args.counted {
         responder.set_tally(Arc::new(DnsTally::default()));
         responder.set_limiter(Some(RateLimiter::new(&limits(), seed)));
@@ -290,6 +299,9 @@ impl Ask {
     fn new(case: Case, args: &Args) -> Self {
         let mut query = b"\x00\x00\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x08h".to_vec();
         let digits_at = query.len() + HEADERS_LEN;
+        if args.absent {
+            query[digits_at - HEADERS_LEN - 1] = ABSENT;
+        }
         query.extend([b'0'; DIGIT_COUNT]);
         query.extend(APEX);
         query.extend([0, 1, 0, 1]);
@@ -437,6 +449,9 @@ fn is_right(frame: &[u8]) -> bool {
     let packet = frame.get(ethernet::HEADER_LEN..).unwrap_or_default();
     let Ok((ip, body)) = IpRepr::parse(packet) else { return false };
     let Ok((header, answer)) = udp::UdpHeader::parse(body) else { return false };
+    if answer.get(13) == Some(&ABSENT) {
+        return header.checksum_ok(&ip, body) && answer.get(2..10) == Some(&[0x85, 3, 0, 1, 0, 0, 0, 1]);
+    }
     let address = address_of(read_digits(answer)).to_be_bytes();
     header.checksum_ok(&ip, body)
         && answer.get(2..8) == Some(&[0x85, 0, 0, 1, 0, 1])
@@ -463,6 +478,7 @@ fn catalog(name_count: u32) -> anyhow::Result<Arc<Catalog>> {
 struct Addresses {
     catalog: Arc<Catalog>,
     cookies: Cookies,
+    has_families: bool,
 }
 
 /// When cookies are made, in seconds since 1970.
@@ -471,6 +487,10 @@ const UNIX_S: u32 = 1_700_000_000;
 impl Source for Addresses {
     fn has_changed(&mut self) -> bool {
         false
+    }
+
+    fn family(&mut self, question: &Question<'_>) -> Option<Family> {
+        if self.has_families { zones::family(&self.catalog, question) } else { None }
     }
 
     fn find<'a>(&mut self, question: &Question<'_>, size_max: usize, out: &'a mut [u8]) -> Option<Found<'a>> {

@@ -40,7 +40,7 @@ pub struct Config {
     pub mode: AnswerMode,
     /// What ready answers are found by.
     pub keys: KeyForm,
-    /// Bytes of memory for ready answers.
+    /// Bytes of memory for ready answers and their index.
     pub memory: ByteSize,
     /// Who this server is, for those who ask: the NSID option (RFC 5001) and `id.server.` (RFC 4892).
     pub nsid: Option<String>,

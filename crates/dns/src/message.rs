@@ -26,6 +26,7 @@ mod tests;
 mod writer;
 
 pub use codes::{Class, Opcode, Rcode, Rtype, UnknownCode};
+pub(crate) use compress::TARGET_COUNT_MAX;
 pub(crate) use cursor::{Cursor, Malformed};
 pub use edns::{Cookie, Edns, EdnsOption, EdnsOptions, ExtendedError, Opt, OptionCode};
 pub use query::{Query, Question};

@@ -4,6 +4,7 @@
 //!   burst --> read every query, hash every name, ask for every bucket      Glance, Store::prefetch
 //!         --> ask for every entry                                          Store::prefetch_entry
 //!         --> ready?  sections behind the question, header patched         compose
+//!             alike?  what all names of a family have in common        family
 //!             new?    the source's sections, kept if they are worth it  Source::find
 //!             else    the source's whole message                       Source::answer
 //! ```
@@ -14,6 +15,9 @@
 mod account;
 pub mod beforehand;
 mod compose;
+mod family;
+#[cfg(test)]
+mod family_tests;
 mod glance;
 mod opts;
 mod ready_frames;
@@ -21,6 +25,7 @@ mod ready_frames;
 mod tests;
 pub mod zones;
 
+use crate::answer::Family;
 use crate::cookie::CookieVerdict;
 use crate::counters::DnsTally;
 use crate::message::{Edns, Opt};
@@ -37,12 +42,10 @@ use std::sync::Arc;
 use tidegate_base::{DropReason, Instant, Sum};
 use tidegate_packet::Pool;
 use tidegate_stack::{BURST_LEN_MAX, Datagram, Reply};
-
 /// Octets that an answer over UDP has at most where the query has no OPT record (RFC 1035 section 4.2.1).
 const UDP_SIZE_MIN: usize = 512;
 /// Octets of the largest message that is made.
 const MESSAGE_LEN_MAX: usize = 4096;
-
 /// How a ready answer gets into the frame that is sent (Sandstorm paper, section 2.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mode {
@@ -54,7 +57,6 @@ pub enum Mode {
     /// A frame that holds the answer already, with the query's identifier and question put in.
     PreCopy,
 }
-
 /// How answers are given over UDP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UdpConfig {
@@ -67,7 +69,6 @@ pub struct UdpConfig {
     /// How much is kept ready.
     pub store: StoreSize,
 }
-
 impl Default for UdpConfig {
     fn default() -> Self {
         Self {
@@ -78,7 +79,6 @@ impl Default for UdpConfig {
         }
     }
 }
-
 /// A question of class IN, as the store asks the source for its answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
@@ -89,7 +89,6 @@ pub struct Question<'a> {
     /// Whether DNSSEC records are wanted (RFC 3225).
     pub wants_dnssec: bool,
 }
-
 /// What a source knows about a question.
 #[derive(Clone, Copy, Debug)]
 pub struct Found<'a> {
@@ -98,37 +97,35 @@ pub struct Found<'a> {
     /// Whether it is worth being kept.
     pub is_lasting: bool,
 }
-
 /// Where answers come from: the answer engine over the zones there are.
 pub trait Source {
     /// Whether the zones have changed since this was asked last. It is asked before each burst; what is ready is
     /// thrown away if they have.
     fn has_changed(&mut self) -> bool;
-
     /// Has answers made for `wanted` before they are asked for, if it can; [`Source::take_filled`] has them in the end.
     /// What was wanted before is wanted no more.
     fn fill(&mut self, wanted: &Wanted) {
         let _ = wanted;
     }
-
     /// The answers that were made, if they are there by now.
     fn take_filled(&mut self) -> Option<Box<Store>> {
         None
     }
-
+    /// The family of names whose answers are like that to `question`, whose name may have letters of either case.
+    fn family(&mut self, question: &Question<'_>) -> Option<Family> {
+        let _ = question;
+        None
+    }
     /// The sections that answer `question` in at most `size_max` octets with header, question and OPT, written to
     /// `out` (see [`zones::find`]). `None` if sections alone do not make the answer.
     fn find<'a>(&mut self, question: &Question<'_>, size_max: usize, out: &'a mut [u8]) -> Option<Found<'a>>;
-
     /// The OPT record that goes with such sections to `client`, whose query's said `edns`, and what its cookie
     /// showed. It is asked only if `edns` has a cookie or asks for NSID.
     fn opt(&mut self, now: Instant, edns: &Edns<'_>, client: IpAddr) -> (Opt<'_>, Option<CookieVerdict>);
-
     /// The answer to the message `query` from `peer`, at most `size_max` octets, written to the beginning of `out`.
     /// `None`: silence.
     fn answer(&mut self, query: &[u8], peer: SocketAddr, size_max: usize, out: &mut [u8]) -> Option<Whole>;
 }
-
 /// What a responder's store must be that others fill.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wanted {
@@ -139,7 +136,6 @@ pub struct Wanted {
     /// What keys are hashed with.
     pub seed: u64,
 }
-
 /// A whole message of a source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Whole {
@@ -148,7 +144,6 @@ pub struct Whole {
     /// What the query's cookie showed, if it was looked at.
     pub cookie: Option<CookieVerdict>,
 }
-
 /// How often a responder did what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UdpCounters {
@@ -156,6 +151,8 @@ pub struct UdpCounters {
     pub query_count: u64,
     /// Answers from what was ready.
     pub ready_count: u64,
+    /// Of these, how many from what a family of names has in common.
+    pub common_count: u64,
     /// Answers from sections that the source found.
     pub found_count: u64,
     /// Of these, how many were worth being kept.
@@ -165,20 +162,17 @@ pub struct UdpCounters {
     /// Queries that drew none.
     pub silence_count: u64,
 }
-
 /// What comes of a query, before the rate limit has a say.
 struct Outcome {
     reply: Reply,
     /// What its cookie showed.
     cookie: Option<CookieVerdict>,
 }
-
 /// One query of a burst.
 struct Seat {
     glance: Option<Glance>,
     words: NameWords,
 }
-
 /// Answers queries over UDP. One value a worker.
 pub struct Responder<S> {
     source: S,
@@ -189,11 +183,12 @@ pub struct Responder<S> {
     account: Account,
     seats: Box<[Seat; BURST_LEN_MAX]>,
     scratch: Box<[u8; MESSAGE_LEN_MAX]>,
+    /// A family's name.
+    family_words: Box<NameWords>,
     counters: UdpCounters,
     /// What is ready was made for other settings.
     is_stale: bool,
 }
-
 impl<S: Source> Responder<S> {
     /// A responder that answers from `source`. `seed` is random and secret.
     pub fn new(source: S, config: UdpConfig, seed: u64) -> Self {
@@ -208,17 +203,16 @@ impl<S: Source> Responder<S> {
                 [const { Seat { glance: None, words: [0; NAME_WORD_COUNT_MAX] } }; BURST_LEN_MAX],
             ),
             scratch: Box::new([0; MESSAGE_LEN_MAX]),
+            family_words: Box::new([0; NAME_WORD_COUNT_MAX]),
             counters: UdpCounters::default(),
             is_stale: false,
         }
     }
-
     /// Has answers made beforehand.
     pub fn fill(&mut self) {
         let (UdpConfig { size_max, store, .. }, seed) = (self.config, self.store.seed());
         self.source.fill(&Wanted { size_max, byte_count_max: store.byte_count_max, seed });
     }
-
     /// Answers in at most `size_max` octets from the next burst on.
     pub fn set_size_max(&mut self, size_max: u16) {
         if size_max != self.config.size_max {
@@ -227,32 +221,26 @@ impl<S: Source> Responder<S> {
             self.is_stale = true;
         }
     }
-
     /// Limits how many answers of a kind go to a client from now on, or no more.
     pub fn set_limiter(&mut self, limiter: Option<RateLimiter>) {
         self.account.limiter = limiter;
     }
-
     /// Counts answers in `tally` from now on, and the queries that the source does not see.
     pub fn set_tally(&mut self, tally: Arc<DnsTally>) {
         self.account.tally = Some(tally);
     }
-
     /// Where answers come from.
     pub const fn source_mut(&mut self) -> &mut S {
         &mut self.source
     }
-
     /// What it did.
     pub const fn counters(&self) -> UdpCounters {
         self.counters
     }
-
     /// What the store holds and did.
     pub fn store_counters(&self) -> StoreCounters {
         self.store.counters()
     }
-
     /// Gives each datagram of `burst` its reply.
     pub fn on_datagrams(&mut self, now: Instant, burst: &mut [Datagram], pool: &mut Pool) {
         self.forget_if_changed(pool);
@@ -265,12 +253,10 @@ impl<S: Source> Responder<S> {
             }
         }
     }
-
     /// Gives all frames that are kept ready back to the pool.
     pub fn retire(&mut self, pool: &mut Pool) {
         self.frames.release(pool);
     }
-
     /// Throws away what is ready if it is of other zones than there are now, and takes what was made beforehand. The memory of it goes piece by piece
     /// with the next bursts: to give back all at once would hold them up.
     #[inline]
@@ -284,7 +270,6 @@ impl<S: Source> Responder<S> {
             self.store.replace(*filled);
         }
     }
-
     /// Reads all queries, and has what their answers need brought near.
     fn read(&mut self, burst: &[Datagram]) {
         self.counters.query_count += burst.len() as u64;
@@ -301,7 +286,6 @@ impl<S: Source> Responder<S> {
             }
         }
     }
-
     #[inline]
     fn reply(&mut self, now: Instant, at: usize, datagram: &mut Datagram, pool: &mut Pool) -> Outcome {
         let Self { seats, source, store, config, opts, frames, .. } = self;
@@ -310,7 +294,10 @@ impl<S: Source> Responder<S> {
         };
         let size_max = size_max(glance, config.size_max, datagram);
         let Some(ready) = store.find(&glance.key, words) else {
-            return self.reply_and_keep(now, at, datagram);
+            return match self.reply_in_common(now, at, datagram) {
+                Some(outcome) => outcome,
+                None => self.reply_and_keep(now, at, datagram),
+            };
         };
         let Some((opt, cookie)) = opt(now, datagram, glance, source, opts) else {
             return self.reply_by_source(datagram);
@@ -325,7 +312,6 @@ impl<S: Source> Responder<S> {
         self.account.on_ready(datagram, glance, cookie);
         Outcome { reply, cookie }
     }
-
     /// The answer is not ready: the source's, kept if it is worth it.
     #[cold]
     fn reply_and_keep(&mut self, now: Instant, at: usize, datagram: &mut Datagram) -> Outcome {
@@ -346,7 +332,6 @@ impl<S: Source> Responder<S> {
         self.account.on_ready(datagram, glance, outcome.cookie);
         outcome
     }
-
     /// The source's answer to the whole message, into the query's frame.
     #[cold]
     fn reply_by_source(&mut self, datagram: &mut Datagram) -> Outcome {
@@ -366,7 +351,6 @@ impl<S: Source> Responder<S> {
         Outcome { reply: Reply::InPlace(Sum::of(message)), cookie }
     }
 }
-
 /// Asks `source` for the answer to `key` and keeps it if that is worth it.
 fn fill<'a, S: Source>(
     source: &mut S,
@@ -385,7 +369,6 @@ fn fill<'a, S: Source>(
     }
     Some(found)
 }
-
 /// The OPT record of the answer to what `glance` was at, if there is to be one, and what the query's cookie showed.
 /// `None` if the record cannot be made here.
 #[inline]
@@ -405,7 +388,6 @@ fn opt<'o, S: Source>(
     opts.make(&opt)?;
     Some((Some(opts.made()), cookie))
 }
-
 /// How long the answer may be: what the client takes, this server gives, and the path carries.
 #[inline]
 fn size_max(glance: &Glance, size_max: u16, datagram: &Datagram) -> usize {

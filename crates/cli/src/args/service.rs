@@ -67,7 +67,7 @@ pub(crate) struct DnsArgs {
     /// What ready answers are found by
     #[arg(long, value_enum, value_name = "FORM")]
     pub(crate) keys: Option<KeyFormArg>,
-    /// How much memory ready answers may take, such as 512M or 4G
+    /// How much memory ready answers and their index may take, such as 512M or 4G
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<ByteSize>,
     /// Who this server is, for those who ask (NSID, id.server)

@@ -87,14 +87,14 @@ impl<'a> Denials<'a> {
 }
 
 /// How a zone proves what it does not have.
-enum Chain {
+pub(super) enum Chain {
     None,
     Nsec,
     Nsec3,
 }
 
 impl Chain {
-    fn of(zone: &Zone) -> Chain {
+    pub(super) fn of(zone: &Zone) -> Chain {
         match (zone.nsec3(), zone.is_nsec_signed()) {
             (Some(_), _) => Chain::Nsec3,
             (None, true) => Chain::Nsec,

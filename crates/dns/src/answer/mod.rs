@@ -20,6 +20,7 @@ mod alias;
 mod chaos;
 mod denial;
 mod emit;
+mod family;
 mod negative;
 mod positive;
 mod referral;
@@ -34,6 +35,8 @@ use crate::message::{
 };
 use crate::name::Folded;
 use crate::zone::{Catalog, Hosting, Lack, Lookup, Rrset, Zone};
+
+pub use self::family::Family;
 
 use self::denial::Denials;
 use self::emit::{Full, Out};
@@ -74,6 +77,20 @@ fn answer_query(catalog: &Catalog, query: &Query<'_>, policy: &Policy, writer: &
         }
         Class::CH => chaos::answer(query, policy, writer),
         _ => Rcode::REFUSED,
+    }
+}
+
+/// Who is responsible for `name`. The DS of a zone is its parent's, and so is the answer if both are here (RFC 4035
+/// section 3.1.4.1).
+fn hosting_of<'a>(catalog: &'a Catalog, name: &Folded, qtype: Rtype) -> Option<&'a Hosting> {
+    let hosting = catalog.find(name)?;
+    if qtype != Rtype::DS {
+        return Some(hosting);
+    }
+    let above = || catalog.find_above(name).filter(|above| above.zone().is_some());
+    match hosting {
+        Hosting::Ready(zone) if zone.apex() != name.name() => Some(hosting),
+        _ => above().or(Some(hosting)),
     }
 }
 
@@ -140,18 +157,9 @@ impl<'a, 'w, 'b> Search<'a, 'w, 'b> {
         }
     }
 
-    /// Who is responsible for the name at hand. The DS of a zone is its parent's, and so is the answer if both
-    /// are here (RFC 4035 section 3.1.4.1).
+    /// Who is responsible for the name at hand.
     fn hosting(&self) -> Option<&'a Hosting> {
-        let hosting = self.catalog.find(&self.name)?;
-        if self.qtype != Rtype::DS {
-            return Some(hosting);
-        }
-        let above = || self.catalog.find_above(&self.name).filter(|above| above.zone().is_some());
-        match hosting {
-            Hosting::Ready(zone) if zone.apex() != self.name.name() => Some(hosting),
-            _ => above().or(Some(hosting)),
-        }
+        hosting_of(self.catalog, &self.name, self.qtype)
     }
 
     fn resolve(&mut self, zone: &'a Zone) -> Result<(), Full> {

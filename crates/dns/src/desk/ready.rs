@@ -1,6 +1,7 @@
 //! What the desk gives those who keep answers ready.
 
 use super::{Asker, Desk, Way};
+use crate::answer::Family;
 use crate::cookie::CookieVerdict;
 use crate::message::{Edns, Opt};
 use crate::store::Store;
@@ -34,6 +35,11 @@ impl Source for Desk {
     #[inline]
     fn take_filled(&mut self) -> Option<Box<Store>> {
         self.slot.take()
+    }
+
+    #[inline]
+    fn family(&mut self, question: &udp::Question<'_>) -> Option<Family> {
+        zones::family(&self.settled, question)
     }
 
     fn find<'a>(

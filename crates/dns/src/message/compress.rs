@@ -17,7 +17,7 @@ const POINTER: u16 = 0xc000;
 const POINTER_OCTET: u8 = 0xc0;
 /// Names that can be pointed to: a question of 34 labels, as under `ip6.arpa`, and thirty more. What comes then is
 /// written out.
-const TARGET_COUNT_MAX: usize = 64;
+pub(crate) const TARGET_COUNT_MAX: usize = 64;
 
 /// The names in a message that can be pointed to.
 pub(super) struct Targets(ArrayVec<u32, TARGET_COUNT_MAX>);

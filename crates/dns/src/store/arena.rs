@@ -20,8 +20,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Lines on a huge page.
 const PAGE_LINE_COUNT: usize = HUGE_PAGE_SIZE / LINE_LEN;
-/// Lines of the smallest arena.
-const LINE_COUNT_MIN: usize = 1 << 14;
+/// Lines of the smallest arena, and of the longest entry.
+const LINE_COUNT_MIN: usize = 1 << 7;
 /// Entries and gaps that one search for room passes at most.
 const STEP_COUNT: usize = 256;
 
@@ -39,7 +39,7 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
-    /// An arena of at most `byte_count` bytes, at least 1 MiB; of less if there are not so many addresses.
+    /// An arena of at most `byte_count` bytes, at least 8 KiB; of less if there are not so many addresses.
     pub(crate) fn new(byte_count: usize) -> Self {
         let line_count = (byte_count / LINE_LEN).clamp(LINE_COUNT_MIN, u32::MAX as usize);
         Self { lines: area(line_count), filled: 0, hand: 0 }
@@ -48,6 +48,11 @@ impl Arena {
     /// Bytes that it takes now.
     pub(crate) fn byte_count(&self) -> usize {
         self.filled * LINE_LEN
+    }
+
+    /// Bytes that it may take.
+    pub(crate) fn byte_count_max(&self) -> usize {
+        self.lines.len() * LINE_LEN
     }
 
     /// Gives up the last huge page. False if nothing is left.

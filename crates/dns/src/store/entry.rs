@@ -7,11 +7,15 @@
 //!   +--------+-----+-----+-------+-----+-----+-----+------+--------+------+-------------+----------+
 //!   <------------------------------- 24 octets ---------------------------> multiple of 8   len
 //! ```
+//! What a family of names has in common has the family's suffix and one word more for a name, and its joints behind
+//! the sections ([`super::joints`]); they count in `len`, and not in `sum`.
+//!
 //! Everything is little-endian and at a fixed place, the name in lower case: the value of a map that a program
 //! in the kernel can look up is a copy of this.
 //!
 //! Invariant: `line_count` lines, from the one an entry begins in, are its own.
 
+use super::joints::Joints;
 use super::key::{Key, WORD_LEN};
 use tidegate_base::Sum;
 use zerocopy::byteorder::little_endian::{U16, U64};
@@ -27,6 +31,8 @@ const DNSSEC: u8 = 1;
 const USED: u8 = 2;
 /// Nothing is in these lines; `len` counts them.
 const GAP: u8 = 4;
+/// It is what a family of names has in common.
+const COMMON: u8 = 8;
 
 /// The octets before the name.
 #[derive(Clone, Copy, Default, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -101,9 +107,14 @@ impl Head {
         self.hash.get() == key.hash
             && self.qtype.get() == key.qtype
             && self.name_len == key.name_len
-            && (self.bits & DNSSEC != 0) == key.wants_dnssec
-            && !self.is_gap()
+            && self.bits & !USED == bits_of(key)
     }
+}
+
+/// The bits of an entry that tell what it is.
+#[inline]
+const fn bits_of(key: &Key) -> u8 {
+    (if key.wants_dnssec { DNSSEC } else { 0 }) | (if key.is_common { COMMON } else { 0 })
 }
 
 /// Lines that an entry takes.
@@ -141,15 +152,16 @@ pub(crate) fn read(octets: &mut [u8], line: u32) -> Option<Ready<'_>> {
 
 /// Writes an entry, which must fit, to the beginning of `octets`.
 pub(crate) fn write(octets: &mut [u8], key: &Key, words: &[u64], sections: &Sections<'_>) -> Option<()> {
+    let summed = if key.is_common { Joints::split(sections.octets)?.0 } else { sections.octets };
     let head = Head {
         hash: U64::new(key.hash),
         len: U16::new(u16::try_from(sections.octets.len()).ok()?),
-        sum: U16::new(Sum::of(sections.octets).fold()),
+        sum: U16::new(Sum::of(summed).fold()),
         flags: U16::new(sections.flags),
         counts: sections.counts.map(U16::new),
         qtype: U16::new(key.qtype),
         name_len: key.name_len,
-        bits: if key.wants_dnssec { DNSSEC } else { 0 },
+        bits: bits_of(key),
     };
     let (to, rest) = octets.split_at_mut_checked(HEAD_LEN)?;
     to.copy_from_slice(head.as_bytes());

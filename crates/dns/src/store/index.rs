@@ -62,11 +62,12 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// An index for about `entry_count` entries.
-    pub(crate) fn new(entry_count: usize) -> Self {
+    /// An index for about `entry_count` entries, or for as many as it can have in `byte_count_max` bytes.
+    pub(crate) fn new(entry_count: usize, byte_count_max: usize) -> Self {
         let place_count = entry_count.max(1).saturating_mul(100) / LOAD_PERCENT;
-        let bucket_count = place_count.div_ceil(WIDTH).max(REACH).next_power_of_two();
-        let buckets = area(bucket_count);
+        let bucket_count = place_count.div_ceil(WIDTH).next_power_of_two();
+        let bucket_count_max = (byte_count_max / size_of::<Bucket>()).max(1).ilog2();
+        let buckets = area(bucket_count.min(1 << bucket_count_max).max(REACH));
         Self { mask: buckets.len() - 1, buckets }
     }
 

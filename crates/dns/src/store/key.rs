@@ -12,6 +12,7 @@
 //! Invariant: two keys are equal exactly if their names are, octet by octet but for case, and their type and
 //! their wish for DNSSEC records.
 
+use crate::answer::Family;
 use crate::name::fold_word;
 
 /// Octets in a name at most, the root's included (RFC 1035 section 3.1).
@@ -30,6 +31,8 @@ pub(crate) struct Key {
     pub(crate) qtype: u16,
     pub(crate) wants_dnssec: bool,
     pub(crate) name_len: u8,
+    /// It is for all names of a family: of what they end with, and one word more that tells families apart.
+    pub(crate) is_common: bool,
 }
 
 impl Key {
@@ -57,7 +60,26 @@ impl Key {
             *to = fold_word(word);
             hash = mix(hash, *to);
         }
-        Some(Self { hash: mix(hash, seed), qtype, wants_dnssec, name_len: u8::try_from(name_len).ok()? })
+        let name_len = u8::try_from(name_len).ok()?;
+        Some(Self { hash: mix(hash, seed), qtype, wants_dnssec, name_len, is_common: false })
+    }
+
+    /// The key of what `family` has in common, of which is the name that ends where `octets` end; eight octets at least
+    /// must stand before it. `None` for a few suffixes that are too long.
+    #[inline]
+    pub(crate) fn of_family(
+        seed: u64,
+        octets: &[u8],
+        family: &Family,
+        wants_dnssec: bool,
+        words: &mut NameWords,
+    ) -> Option<Self> {
+        let suffix = Self::new(seed, octets, family.suffix_len.into(), 0, wants_dnssec, words)?;
+        let word_count = suffix.word_count();
+        *words.get_mut(word_count)? = family.variant;
+        let name_len = u8::try_from((word_count + 1) * WORD_LEN).ok()?;
+        let hash = mix(mix(suffix.hash, family.variant), seed);
+        Some(Self { hash, name_len, is_common: true, ..suffix })
     }
 
     /// How many words its name fills.

@@ -14,6 +14,7 @@
 mod arena;
 mod entry;
 mod index;
+mod joints;
 mod key;
 #[cfg(test)]
 mod tests;
@@ -22,18 +23,19 @@ use arena::Arena;
 pub(crate) use entry::Ready;
 pub use entry::Sections;
 use index::Index;
+pub(crate) use joints::{Joints, write as write_common};
 pub(crate) use key::{Key, NAME_LEN_MAX, NAME_WORD_COUNT_MAX, NameWords};
 use std::alloc::{Layout, handle_alloc_error};
 use tidegate_sys::mem::Area;
 use zerocopy::FromZeros;
 
 /// Sections longer than this are not kept: few answers are so long, and none goes over UDP unasked (RFC 9715).
-const SECTIONS_LEN_MAX: usize = 4096;
+pub(crate) const SECTIONS_LEN_MAX: usize = 4096;
 
 /// How much a store may take, and how much is expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreSize {
-    /// Bytes at most, for entries; the index comes on top, about 14 bytes an expected entry.
+    /// Bytes at most, for entries and their index together; 16 KiB are the least.
     pub byte_count_max: usize,
     /// Entries expected: questions that have an answer worth keeping.
     pub entry_count: usize,
@@ -41,14 +43,19 @@ pub struct StoreSize {
 
 /// Bytes of a small entry.
 const ENTRY_LEN: usize = 2 * entry::LINE_LEN;
+/// Bytes of the index for an entry, if it is as large as it may be.
+const PLACE_LEN: usize = 27;
 /// Entries that are reckoned with at least: zones grow.
 const ENTRY_COUNT_MIN: usize = 1 << 12;
+/// What part of the budget is the index's at most.
+const INDEX_SHARE: usize = 4;
 
 impl StoreSize {
     /// For the answers to be had from `rrset_count` record sets, each with and without DNSSEC records, as many as
     /// fit `byte_count_max`.
     pub fn of_rrsets(byte_count_max: usize, rrset_count: usize) -> Self {
-        let entry_count = rrset_count.saturating_mul(2).min(byte_count_max / ENTRY_LEN).max(ENTRY_COUNT_MIN);
+        let fitting_count = byte_count_max / (ENTRY_LEN + PLACE_LEN);
+        let entry_count = rrset_count.saturating_mul(2).max(ENTRY_COUNT_MIN).min(fitting_count);
         Self { byte_count_max, entry_count }
     }
 
@@ -91,14 +98,9 @@ pub struct Store {
 impl Store {
     /// An empty store. `seed` is random and secret: whoever asks must not know which names collide.
     pub fn new(size: StoreSize, seed: u64) -> Self {
-        Self {
-            size,
-            index: Index::new(size.entry_count.min(size.byte_count_max / entry::LINE_LEN)),
-            arena: Arena::new(size.byte_count_max),
-            retired: Vec::new(),
-            seed,
-            counters: StoreCounters::default(),
-        }
+        let index = Index::new(size.entry_count, size.byte_count_max / INDEX_SHARE);
+        let arena = Arena::new(size.byte_count_max.saturating_sub(index.byte_count()));
+        Self { size, index, arena, retired: Vec::new(), seed, counters: StoreCounters::default() }
     }
 
     /// Throws everything away.
@@ -127,6 +129,11 @@ impl Store {
         {
             self.retired.pop();
         }
+    }
+
+    /// Bytes that entries may take.
+    pub(crate) fn entry_byte_count_max(&self) -> usize {
+        self.arena.byte_count_max()
     }
 
     /// What it holds and did.
@@ -170,21 +177,37 @@ impl Store {
         entry::read(self.arena.at_mut(line), line)
     }
 
+    /// The line of what the family of `key` has in common, if it is there.
+    #[inline]
+    pub(crate) fn locate_common(&mut self, key: &Key, words: &NameWords) -> Option<u32> {
+        let line = self.locate(key, words.get(..key.word_count())?)?;
+        self.counters.hit_count += 1;
+        Some(line)
+    }
+
+    /// What begins in `line`, and how it is joined to a question.
+    #[inline]
+    pub(crate) fn common_at(&mut self, line: u32) -> Option<(Ready<'_>, Joints<'_>)> {
+        let ready = entry::read(self.arena.at_mut(line), line)?;
+        let (octets, joints) = Joints::split(ready.sections.octets)?;
+        Some((Ready { sections: Sections { octets, ..ready.sections }, ..ready }, joints))
+    }
+
     #[inline]
     fn locate(&self, key: &Key, words: &[u64]) -> Option<u32> {
         self.index.candidates(key.hash).find(|&line| entry::is_for(self.arena.at(line), key, words))
     }
 
-    /// Keeps `sections` as the answer to `key`. False if they are too long or room is short.
-    pub(crate) fn insert(&mut self, key: &Key, words: &NameWords, sections: &Sections<'_>) -> bool {
-        let Some(words) = words.get(..key.word_count()) else { return false };
+    /// Keeps `sections` as the answer to `key`; the line it begins in. `None` if they are too long or room is short.
+    pub(crate) fn insert(&mut self, key: &Key, words: &NameWords, sections: &Sections<'_>) -> Option<u32> {
+        let words = words.get(..key.word_count())?;
         if sections.octets.len() > SECTIONS_LEN_MAX || self.locate(key, words).is_some() {
-            return false;
+            return None;
         }
-        let is_kept = self.try_insert(key, words, sections).is_some();
-        self.counters.entry_count += u64::from(is_kept);
-        self.counters.declined_count += u64::from(!is_kept);
-        is_kept
+        let line = self.try_insert(key, words, sections);
+        self.counters.entry_count += u64::from(line.is_some());
+        self.counters.declined_count += u64::from(line.is_none());
+        line
     }
 
     /// Keeps `sections` beforehand, in memory that nothing was in. False if there is none left.
@@ -201,7 +224,7 @@ impl Store {
         is_kept
     }
 
-    fn try_insert(&mut self, key: &Key, words: &[u64], sections: &Sections<'_>) -> Option<()> {
+    fn try_insert(&mut self, key: &Key, words: &[u64], sections: &Sections<'_>) -> Option<u32> {
         let Self { index, arena, counters, .. } = self;
         let mut evict = |hash, line| {
             index.remove(hash, line);
@@ -210,7 +233,7 @@ impl Store {
         };
         let line_count = entry::line_count(usize::from(key.name_len), sections.octets.len());
         let line = arena.alloc(line_count, &mut evict)?;
-        self.put(line, key, words, sections)
+        self.put(line, key, words, sections).map(|()| line)
     }
 
     /// Writes an entry to the lines from `line` on, which are its own.

@@ -90,7 +90,7 @@ impl Order {
         let size = StoreSize::of_rrsets(self.byte_count_max, rrset_count);
         let mut filling =
             Filling { order: self, store: Store::new(size, self.seed), out: [0; MESSAGE_LEN_MAX] };
-        let mut left = size.byte_count_max;
+        let mut left = filling.store.entry_byte_count_max();
         for zone in self.catalog.zones() {
             let wanted = StoreSize::byte_count_of(zone.rrset_count());
             if wanted <= left {

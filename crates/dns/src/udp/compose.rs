@@ -3,6 +3,7 @@
 //! ```text
 //!   in place   | ID flags counts | question | sections | OPT |     the query's frame: the first two stay
 //!   by copy    the same in a fresh frame, the query's octets copied too
+//!   in common  as in place, and pointers moved by as much as the name is longer than its family's suffix
 //!   by frame   the same in a frame that has the sections already, the query's octets copied
 //! ```
 //! The question goes back as it came, octet by octet: resolvers choose its case at random to be told from
@@ -14,7 +15,7 @@
 use super::glance::{Expanded, Glance, HEADER_LEN, QUESTION_TAIL_LEN};
 use super::opts::OptRecord;
 use super::ready_frames::ReadyFrames;
-use crate::store::Ready;
+use crate::store::{Joints, Ready};
 use tidegate_base::{DropReason, Sum};
 use tidegate_packet::{Frame, Pool};
 use tidegate_stack::{Datagram, Payload, Reply};
@@ -48,6 +49,29 @@ pub(super) fn in_place(
     let room = datagram.push_back(len - question_end)?;
     write_tail(room, ready.sections.octets, opt)?;
     Some(Reply::InPlace(finish(datagram.data_mut(), question_end, ready, opt)))
+}
+
+/// The answer in the query's own frame, from what its family has in common. The question has no pointers.
+#[inline]
+pub(super) fn in_common(
+    datagram: &mut Datagram,
+    glance: &Glance,
+    (ready, joints): (Ready<'_>, Joints<'_>),
+    shift: u16,
+    opt: Option<&OptRecord>,
+    size_max: usize,
+) -> Option<Reply> {
+    let (question_end, sections) = (usize::from(glance.question_end), ready.sections.octets);
+    let len = question_end + sections.len() + opt.map_or(0, OptRecord::len);
+    if len > size_max {
+        return None;
+    }
+    datagram.truncate(question_end);
+    let room = datagram.push_back(len - question_end)?;
+    write_tail(room, sections, opt)?;
+    let moved = joints.shift(sections, shift, room);
+    let ready = Ready { sum: ready.sum + moved, ..ready };
+    Some(Reply::InPlace(finish(datagram.data_mut(), question_end, &ready, opt)))
 }
 
 /// The answer in a fresh frame.

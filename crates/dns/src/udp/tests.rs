@@ -36,7 +36,7 @@ a.b.deep A 192.0.2.5
 ";
 
 /// A zone, answered by the engine alone.
-struct Zones {
+pub(super) struct Zones {
     catalog: Arc<Catalog>,
     has_changed: bool,
     find_count: usize,
@@ -52,14 +52,21 @@ impl Zones {
         }
         text.push_str(extra);
         let loaded = file::read_text("test", text.as_bytes(), apex.as_name()).unwrap();
-        let catalog = Arc::new(Catalog::new().with(Arc::new(loaded.zone)));
-        Self { catalog, has_changed: false, find_count: 0 }
+        Self::of(Catalog::new().with(Arc::new(loaded.zone)))
+    }
+
+    pub(super) fn of(catalog: Catalog) -> Self {
+        Self { catalog: Arc::new(catalog), has_changed: false, find_count: 0 }
     }
 }
 
 impl Source for Zones {
     fn has_changed(&mut self) -> bool {
         std::mem::take(&mut self.has_changed)
+    }
+
+    fn family(&mut self, question: &Question<'_>) -> Option<Family> {
+        zones::family(&self.catalog, question)
     }
 
     fn find<'a>(&mut self, question: &Question<'_>, size_max: usize, out: &'a mut [u8]) -> Option<Found<'a>> {
@@ -150,18 +157,23 @@ impl Egress for End {
 
 const MACS: [MacAddr; 2] = [MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2])];
 
-struct Net {
+pub(super) struct Net {
     stack: Stack<Server>,
     end: End,
     catalog: Arc<Catalog>,
+    /// Of the last batch.
+    pub(super) allocation_count: u64,
 }
 
 impl Net {
     fn new(mode: Mode, key_form: KeyForm) -> Self {
-        let zones = Zones::new("");
-        let catalog = Arc::clone(&zones.catalog);
         let store = StoreSize { byte_count_max: 1 << 20, entry_count: 256 };
         let config = UdpConfig { mode, key_form, store, ..UdpConfig::default() };
+        Self::serving(Zones::new(""), config)
+    }
+
+    pub(super) fn serving(zones: Zones, config: UdpConfig) -> Self {
+        let catalog = Arc::clone(&zones.catalog);
         let key = HashKey::new([1; 16]);
         let secrets = Secrets { isn: key, cookie: key, flow: 1 };
         let ours: IpAddr = "10.0.0.2".parse().unwrap();
@@ -170,19 +182,25 @@ impl Net {
         let stack =
             Stack::new(Instant::ZERO, interface, Default::default(), Limits::default(), &secrets, server);
         let pool = Pool::new(Box::new(HeapMemory::new(256 * 2048)), 2048).unwrap();
-        Self { stack, end: End { pool, sent: Vec::new() }, catalog }
+        Self { stack, end: End { pool, sent: Vec::with_capacity(1024) }, catalog, allocation_count: 0 }
+    }
+
+    pub(super) fn counters(&self) -> UdpCounters {
+        self.stack.service().0.counters()
     }
 
     /// What comes back for each of `queries`, all of one batch.
-    fn ask(&mut self, queries: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    pub(super) fn ask(&mut self, queries: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let mut batch = tidegate_packet::Batch::new();
         for query in queries {
             let mut frame = self.end.pool.alloc().unwrap();
             assert!(frame.extend(&packet(query)));
             assert!(batch.push(frame).is_ok());
         }
-        self.stack.on_batch(Instant::ZERO, &mut batch, &mut self.end);
-        let sent = std::mem::take(&mut self.end.sent);
+        self.allocation_count =
+            allocation_counter::measure(|| self.stack.on_batch(Instant::ZERO, &mut batch, &mut self.end))
+                .count_total;
+        let sent = std::mem::replace(&mut self.end.sent, Vec::with_capacity(1024));
         let payload = |frame: Frame| {
             let (ip, body) = IpRepr::parse(&frame.data()[14..]).unwrap();
             let (header, data) = udp::UdpHeader::parse(body).unwrap();
@@ -194,7 +212,7 @@ impl Net {
         sent.into_iter().map(payload).collect()
     }
 
-    fn engine(&self, query: &[u8]) -> Vec<u8> {
+    pub(super) fn engine(&self, query: &[u8]) -> Vec<u8> {
         let mut out = vec![0; 4096];
         let len = whole(&self.catalog, query, 1232, &mut out).unwrap();
         out.truncate(len);
@@ -215,9 +233,10 @@ fn packet(query: &[u8]) -> Vec<u8> {
 }
 
 /// EDNS or none, as a query may have it.
-const EDNS: [Option<(u16, bool)>; 4] = [None, Some((1232, false)), Some((4096, true)), Some((100, false))];
+pub(super) const EDNS: [Option<(u16, bool)>; 4] =
+    [None, Some((1232, false)), Some((4096, true)), Some((100, false))];
 
-fn query(id: u16, name: &str, qtype: u16, edns: Option<(u16, bool)>) -> Vec<u8> {
+pub(super) fn query(id: u16, name: &str, qtype: u16, edns: Option<(u16, bool)>) -> Vec<u8> {
     let mut bytes = vec![(id >> 8) as u8, id as u8, (id & 1) as u8, 0, 0, 1, 0, 0, 0, 0, 0, 0];
     for label in name.split('.').filter(|label| !label.is_empty()) {
         bytes.push(label.len() as u8);
@@ -323,12 +342,15 @@ fn every_way_gives_the_engines_answer_the_first_time_and_after() {
 }
 
 #[test]
-fn what_is_not_in_a_zone_is_not_kept() {
+fn of_what_is_not_in_a_zone_only_what_many_have_in_common_is_kept() {
     let mut net = Net::new(Mode::InPlace, KeyForm::Wire);
-    for name in ["none.example", "x.wild.example", "below.far.example", "elsewhere"] {
-        net.ask(&[query(1, name, 1, None)]);
+    for n in 0..9 {
+        for name in ["none.example", "wild.example", "below.far.example", "elsewhere"] {
+            net.ask(&[query(1, &format!("x{n}.{name}"), 1, None)]);
+        }
+        assert_eq!(net.stack.service().0.store_counters().entry_count, 3);
     }
-    assert_eq!(net.stack.service().0.store_counters().entry_count, 0);
+    net.stack.service_mut().0.store.clear();
     for name in ["web.example", "far.example", "b.deep.example"] {
         net.ask(&[query(1, name, 1, None)]);
     }

@@ -2,10 +2,11 @@
 //!
 //! What is worth keeping: an answer about a name that is in a zone, for there are only so many of those. An answer
 //! about any other name (it does not exist, a wildcard or a DNAME stands for it, it is below a cut) would be asked
-//! for once and push out one that is asked for often.
+//! for once and push out one that is asked for often. What such names have in common is kept: there are only so many
+//! families of them.
 
 use super::{Found, Question};
-use crate::answer::{self, Policy};
+use crate::answer::{self, Family, Policy};
 use crate::message::{self, Class, Edns, Flags, HEADER_LEN, Query, Rcode, Rtype, Section, Writer};
 use crate::name::{Folded, Name};
 use crate::store::Sections;
@@ -43,6 +44,13 @@ pub fn find<'a>(
     let len = writer.finish();
     let sections = Sections { flags: flags.with_rcode(rcode).0, counts, octets: out.get(start..len)? };
     Some(Found { sections, is_lasting: rcode == Rcode::NOERROR && is_in_zone(catalog, name) })
+}
+
+/// The family of names whose answers are like that to `question`.
+#[inline]
+pub fn family(catalog: &Catalog, question: &Question<'_>) -> Option<Family> {
+    let Question { name, qtype, wants_dnssec } = *question;
+    Family::of(catalog, Name::from_wire(name).ok()?, Rtype(qtype), wants_dnssec)
 }
 
 /// The OPT record of a query that wants DNSSEC records and nothing else.

@@ -15,9 +15,14 @@ impl Zone {
     pub fn nsec_for(&self, name: &Folded) -> Option<Node<'_>> {
         let last = match self.exact(name.key()) {
             Some(node) => node.at,
-            None => self.predecessor(name),
+            None => self.predecessor(self.closest_encloser(name), name),
         };
         self.nsec_at_or_before(last)
+    }
+
+    /// As [`Zone::nsec_for`], for a name that is known not to exist, and whose closest encloser is known.
+    pub fn nsec_below(&self, encloser: Node<'_>, name: &Folded) -> Option<Node<'_>> {
+        self.nsec_at_or_before(self.predecessor(encloser, name))
     }
 
     /// As [`Zone::nsec_for`], for a name that is known to exist: an empty non-terminal has no NSEC of its own.
@@ -40,8 +45,7 @@ impl Zone {
     }
 
     /// The last node before `name`, which is not in the zone, in canonical order.
-    fn predecessor(&self, name: &Folded) -> u32 {
-        let encloser = self.closest_encloser(name);
+    fn predecessor(&self, encloser: Node<'_>, name: &Folded) -> u32 {
         let label = label_below(name.name().as_wire(), encloser.name().wire_len());
         let end = self.nodes[encloser.at as usize].end;
         self.last_before(encloser.at, end, |at| self.first_label_below(encloser.at, at) < label)

@@ -96,6 +96,11 @@ impl<'z> Nsec3<'z> {
         &self.link.hash
     }
 
+    /// A number that no other of the zone has: dense, stable as long as the zone.
+    pub fn number(&self) -> u32 {
+        self.link.set
+    }
+
     /// The records and their signatures.
     pub fn rrset(&self) -> Option<Rrset<'z>> {
         Rrset::new(self.zone, self.link.set)
