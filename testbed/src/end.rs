@@ -14,6 +14,9 @@ use tidegate_sys::{cpu, napi};
 use crate::layout::{Layout, Segmentation, Side};
 use crate::{Process, TestbedError};
 
+/// For how long a cable whose ends are up may take to carry frames, however busy the machine.
+const CARRIER_PATIENCE: Duration = Duration::from_secs(30);
+
 /// One host of a testbed.
 #[derive(Debug)]
 pub struct End {
@@ -136,8 +139,11 @@ impl End {
         Ok(())
     }
 
-    /// Both ends must be up: only then has veth receive threads.
+    /// Both ends must be up: only then has veth carrier, and receive threads.
     pub(crate) fn behave_like_a_wire(&self, segmentation: Segmentation) -> Result<(), TestbedError> {
+        let mut netlink = Netlink::open_in(&self.netns)?;
+        let ifindex = netlink.link(self.device())?.ifindex;
+        netlink.await_running(ifindex, CARRIER_PATIENCE.into())?;
         // GRO is what turns NAPI on while no XDP program is loaded.
         self.set_offload(Offload::GenericReceive, true)?;
         match (self.side, segmentation) {

@@ -176,6 +176,9 @@ mod tests {
             netlink.set_up(ifindex, true).unwrap();
             ifindex
         });
+        for ifindex in [a, b] {
+            netlink.await_running(ifindex, Duration::from_secs(10)).unwrap();
+        }
         let sockets = netns.run(move || [a, b].map(|ifindex| DeviceSocket::open(ifindex).unwrap()));
         let [near, far] = sockets.unwrap();
         for sent in [frame(None), frame(Some(0x2064))] {

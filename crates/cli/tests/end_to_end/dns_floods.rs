@@ -219,12 +219,16 @@ fn garbage_on_connections_is_ended_in_time_and_leaves_nothing() {
     let config = file.to_str().expect("a path in ASCII");
     let args = ["--config", config, "--dev", "server0", "--listen", SERVER];
     let service = Service::run(server, "dns", &args);
+    // From many ports, so that either worker has answered: its store's first entry makes whole huge pages resident.
+    for _ in 0..64 {
+        assert_eq!(client.run(|| Asker::of(SERVER).serial()).expect("entered"), Some(1));
+    }
     let mut resident = 0;
-    for seed in 0..8 {
+    for seed in 0..6 {
         assert!(client.run(|| wave(seed)).expect("entered") >= 20, "hardly one was let in");
         assert_eq!(client.run(|| Asker::of(SERVER).serial()).expect("entered"), Some(1), "UDP goes on");
         // What the first waves make resident does not count as growth.
-        if seed == 3 {
+        if seed == 1 {
             resident = resident_bytes(&service);
         }
     }

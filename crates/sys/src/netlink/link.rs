@@ -4,7 +4,9 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use super::message::{self, Request};
 use super::{CREATE, Netlink, NetlinkError, Refusal};
+use crate::clock;
 use crate::netns::Netns;
+use tidegate_base::Duration;
 
 /// The six bytes of an Ethernet address.
 pub type MacAddress = [u8; 6];
@@ -136,6 +138,21 @@ impl Netlink {
         let family = info(ifindex, if up { flag } else { 0 }, flag);
         let request = Request::new(libc::RTM_NEWLINK, libc::NLM_F_ACK, &family);
         self.change(format!("set link {ifindex} {}", if up { "up" } else { "down" }), request)
+    }
+
+    /// Waits until a link that was set up runs, for at most `patience`.
+    ///
+    /// The kernel brings a link's transmit queues into use some time after its other end came up, in a work item of its
+    /// own (net/core/link_watch.c); what a socket sends earlier is dropped without a word.
+    pub fn await_running(&mut self, ifindex: u32, patience: Duration) -> Result<(), NetlinkError> {
+        let deadline = clock::now() + patience;
+        while !self.link_of(ifindex)?.flags.is_running() {
+            if clock::now() >= deadline {
+                return Err(Refusal::errno(libc::ETIMEDOUT).of(format!("wait for carrier on link {ifindex}")));
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        Ok(())
     }
 
     /// Renames a link, which older kernels want down for it.

@@ -26,6 +26,8 @@ fn pair() -> (Netns, Netlink, LinkInfo) {
         netlink.set_up(ifindex, true).unwrap();
     }
     let link = netlink.link("a").unwrap();
+    netlink.await_running(link.ifindex, tidegate_base::Duration::from_secs(10)).unwrap();
+    let link = netlink.link("a").unwrap();
     netlink.add_address(link.ifindex, address("10.0.0.1", 24)).unwrap();
     netlink.add_address(link.ifindex, address("fd00::1", 64)).unwrap();
     (netns, netlink, link)
