@@ -20,6 +20,8 @@ const RATE: f64 = 100.0;
 const HEADERS_LEN: u64 = 42;
 /// What a server may grow by through a flood: what its allocator keeps, not what a flood could fill.
 const GROWTH_MAX: u64 = 4 << 20;
+/// Connections at a time, each of which may leave a message of 64 KiB unfinished: within [`GROWTH_MAX`].
+const CONNECTION_COUNT_MAX: u64 = 48;
 
 /// `big.example.org TXT`, with EDNS: an answer of some 1,100 octets for 44.
 const QUERY: &[u8] =
@@ -214,8 +216,10 @@ fn wave(seed: u64) -> usize {
 fn garbage_on_connections_is_ended_in_time_and_leaves_nothing() {
     let (bed, zone, file) = (wire(), Zone::new(1), tempfile("toml"));
     let (server, client) = (bed.server().netns(), bed.client().netns());
-    let config = "[dns.limits]\nconnections = 48\n[dns.timeouts]\nquery = \"1s\"\nidle = \"2s\"\n";
-    std::fs::write(&file, format!("{config}[[dns.zone]]\nfile = \"{}\"\n", zone.file())).expect("written");
+    let limits = format!("[dns.limits]\nconnections = {CONNECTION_COUNT_MAX}\n");
+    let config = "[dns.timeouts]\nquery = \"1s\"\nidle = \"2s\"\n";
+    std::fs::write(&file, format!("{limits}{config}[[dns.zone]]\nfile = \"{}\"\n", zone.file()))
+        .expect("written");
     let config = file.to_str().expect("a path in ASCII");
     let args = ["--config", config, "--dev", "server0", "--listen", SERVER];
     let service = Service::run(server, "dns", &args);

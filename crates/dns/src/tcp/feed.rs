@@ -15,13 +15,13 @@ impl<A: Answerer> Tcp<A> {
     pub(super) fn take_in<S: Carrier<A::Transfer>>(&mut self, conn: &mut Conn<'_, S>, data: &[u8]) {
         match conn.state().stream.take() {
             Some(mut stream) => {
-                stream.bytes.extend_from_slice(data);
+                stream.keep(data);
                 self.resume(conn, *stream);
             }
             None => {
                 let mut stream = Stream::default();
                 let used = self.feed(conn, &mut stream, data);
-                stream.bytes.extend_from_slice(&data[used..]);
+                stream.keep(&data[used..]);
                 self.settle(conn, stream);
             }
         }

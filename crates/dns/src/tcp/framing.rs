@@ -14,6 +14,12 @@ pub(crate) fn first_message(stream: &[u8]) -> Option<&[u8]> {
     rest.get(..usize::from(u16::from_be_bytes(*prefix)))
 }
 
+/// How many bytes the first message of `stream` takes with its length, as far as that is known.
+pub(super) fn first_len(stream: &[u8]) -> usize {
+    let prefix = stream.first_chunk::<PREFIX_LEN>();
+    PREFIX_LEN + prefix.map_or(0, |prefix| usize::from(u16::from_be_bytes(*prefix)))
+}
+
 /// Where a worker writes answers, one behind the other, before they go out as one block.
 pub(super) struct Room {
     bytes: Box<[u8]>,

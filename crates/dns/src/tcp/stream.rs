@@ -4,6 +4,7 @@
 //! Invariant: `bytes` starts at the first byte of a message's length; `held` of them are still on the peer's
 //! account.
 
+use super::framing;
 use tidegate_base::Instant;
 
 /// A connection's unanswered input.
@@ -24,6 +25,14 @@ impl<T> Default for Stream<T> {
 }
 
 impl<T> Stream<T> {
+    /// Keeps `data` behind what there is. Room is made once for a whole message, and for no more than it says to be:
+    /// room that doubles as a message trickles in would leave the heap in pieces.
+    pub(super) fn keep(&mut self, data: &[u8]) {
+        let whole = framing::first_len(if self.bytes.is_empty() { data } else { &self.bytes });
+        self.bytes.reserve_exact(whole.saturating_sub(self.bytes.len()));
+        self.bytes.extend_from_slice(data);
+    }
+
     /// Whether the next thing to happen is up to acknowledgements, not to more input.
     pub(super) const fn is_waiting(&self) -> bool {
         self.transfer.is_some() || self.waits_for_room
