@@ -1,6 +1,7 @@
 //! The tunnel by Tidegate: a worker at each end, beside the kernel's TCP on that end's processor.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -23,7 +24,7 @@ use tidegate_sys::netlink::{Address, Netlink};
 use tidegate_sys::netns::Netns;
 use tidegate_sys::tap::{BulkTap, Tap};
 use tidegate_sys::xsk::{Umem, XskConfig};
-use tidegate_testbed::{End, Testbed};
+use tidegate_testbed::{End, ScratchDir, Testbed};
 
 /// The device of each host that leads through the tunnel.
 pub(super) const INNER: &str = "inner0";
@@ -58,7 +59,8 @@ struct Plan {
     device: &'static str,
     cpu: usize,
     cable: Cable,
-    memif: String,
+    /// A file, because the hosts' namespaces do not share names of sockets.
+    memif: PathBuf,
     outer: [Ipv4Addr; 2],
     macs: [[u8; 6]; 2],
     has_offloads: bool,
@@ -68,6 +70,7 @@ struct Plan {
 /// A tunnel, there for as long as this lives.
 pub(super) struct Tunnel {
     ends: [TunnelEnd; 2],
+    _scratch: ScratchDir,
 }
 
 struct TunnelEnd {
@@ -80,7 +83,7 @@ impl Tunnel {
     /// A tunnel between the testbed's hosts.
     pub(super) fn dig(bed: &Testbed, cable: Cable, has_offloads: bool, hold_us: u64) -> anyhow::Result<Self> {
         let hosts = [(1, bed.client(), bed.server()), (2, bed.server(), bed.client())];
-        let memif = format!("@tidegate-bench-vxlan-{}", std::process::id());
+        let scratch = ScratchDir::new()?;
         let plan = |(host, end, peer): (u8, &End, &End)| -> anyhow::Result<Plan> {
             Ok(Plan {
                 host,
@@ -88,7 +91,7 @@ impl Tunnel {
                 device: end.device(),
                 cpu: end.cpu().context("the end is pinned to no processor")?,
                 cable,
-                memif: memif.clone(),
+                memif: scratch.join("memif"),
                 outer: [end.ipv4(), peer.ipv4()],
                 macs: [mac_of(end)?, mac_of(peer)?],
                 has_offloads,
@@ -100,7 +103,7 @@ impl Tunnel {
             bed.client().settle()?;
             bed.server().settle()?;
         }
-        Ok(Self { ends })
+        Ok(Self { ends, _scratch: scratch })
     }
 
     /// The kernel's numbers of the workers' threads, the client's first.
@@ -195,8 +198,8 @@ impl Plan {
     fn cable(&self, pool: &mut Pool) -> anyhow::Result<CableEnd> {
         if self.cable == Cable::Memif {
             let role = if self.host == 1 { MemifRole::Server } else { MemifRole::Client };
-            let port =
-                open_memif(MemifConfig::new(&self.memif, role))?.pop().context("a memif of no queue")?;
+            let socket = self.memif.display().to_string();
+            let port = open_memif(MemifConfig::new(&socket, role))?.pop().context("a memif of no queue")?;
             return Ok((Box::new(port), None));
         }
         let ifindex = Netlink::open()?.link(self.device)?.ifindex;

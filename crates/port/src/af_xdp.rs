@@ -295,7 +295,8 @@ impl Port for AfXdpPort {
 
     fn tx_room(&mut self, pool: &mut Pool) -> usize {
         self.reap(pool);
-        self.socket.tx.room(BATCH_LEN_MAX as u32) as usize
+        // All that there is, not only whether a batch fits: who makes many frames of one waits for more than that.
+        self.socket.tx.room(u32::MAX) as usize
     }
 
     fn tx(&mut self, pool: &mut Pool, batch: &mut Batch) {

@@ -5,6 +5,8 @@
 //! ```
 #![forbid(unsafe_code)]
 
+use std::time::Instant;
+
 use tidegate_base::Duration;
 use tidegate_bpf::{Attachment, LoadOptions, ModeChoice, XdpProgram};
 use tidegate_packet::{Batch, Frame, Pool};
@@ -169,6 +171,21 @@ fn no_chunk_is_lost_over_many_rounds() {
             }
             let occupancy = end.pool.occupancy();
             assert_eq!((occupancy.held_count, occupancy.free_count + occupancy.submitted_count), (0, 256));
+        }
+    });
+}
+
+#[test]
+fn the_whole_ring_is_room_again_once_all_was_sent() {
+    beside_veth(1, |a, b| {
+        let config = XskConfig { tx_size: 64, ..XskConfig::default() };
+        let (mut near, mut far) = (End::open(a, &config, 256), End::open(b, &config, 256));
+        for _ in 0..16 {
+            round_trips(&mut near, &mut far, 2, 60);
+        }
+        let start = Instant::now();
+        while near.port.tx_room(&mut near.pool) < 64 {
+            assert!(start.elapsed() < Duration::from_secs(60).into(), "room does not come back");
         }
     });
 }
