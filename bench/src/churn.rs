@@ -7,12 +7,14 @@
 //! It fails if a frame was lost, overtaken or not in the pool at the end; how fast all this was, it only tells.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use hdrhistogram::Histogram;
-use tidegate_base::{DropReason, Rng};
+use serde::Serialize;
+use tidegate_base::Rng;
 use tidegate_modules::Bypass;
 use tidegate_modules::queue::{Queue, QueueParams};
 use tidegate_packet::{Batch, Pool};
@@ -22,6 +24,7 @@ use tidegate_pipeline::{
 use tidegate_sys::{cpu, mem::Mapping};
 
 use crate::machine::Machine;
+use crate::results;
 
 /// Options of the bench.
 #[derive(Clone, Debug, clap::Args)]
@@ -35,6 +38,9 @@ pub(crate) struct Args {
     /// Where the drawing of graphs starts
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// Where churn.json and churn.md go (default: nowhere)
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
 }
 
 const CHUNK_LEN: usize = 2048;
@@ -156,7 +162,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     });
     control.send(Worker::stop);
     let mut worker = thread.join().map_err(|_| anyhow::anyhow!("the worker panicked"))?;
-    report(&mut worker, &changed?)
+    let report = Report::of(&mut worker, &changed?)?;
+    let text = report.text();
+    write!(io::stdout().lock(), "{text}")?;
+    if let Some(out) = &args.out {
+        results::write_table(out, "churn", &report, &text)?;
+    }
+    report.check()
 }
 
 /// Changes the graph at the wanted rate.
@@ -180,36 +192,72 @@ fn change(
     Ok(outcome)
 }
 
-fn report(worker: &mut Worker, outcome: &Outcome) -> anyhow::Result<()> {
-    let modules = worker.snapshot().modules;
-    let dropped: u64 =
-        modules.iter().map(|it| it.traffic.drops.iter().map(|(_, count)| count).sum::<u64>()).sum();
-    let dead_ends: u64 = modules.iter().map(|it| it.traffic.drops.of(DropReason::Policy)).sum();
-    let audit = worker.module_mut::<Audit>("audit").context("the audit is gone")?;
-    let (arrived, fault_count) = (audit.expected, audit.fault_count);
-    let made = worker.module_mut::<Numbers>("numbers").context("the source is gone")?.next;
-    let waiting = worker.module_mut::<Queue>("queue").context("the queue is gone")?.status().count;
-    worker.replace(Graph::new())?;
-    let pool = worker.snapshot().pool;
-    let Outcome { change_count, waits_ns, elapsed } = outcome;
-    let seconds = elapsed.as_secs_f64();
-    writeln!(
-        io::stdout().lock(),
-        "{change_count} changes in {seconds:.1} s ({:.0} a second); each took {:.1} us in the median, {:.1} at the 99th \
-         percentile, {:.1} at most\n\
-         {made} frames made ({:.1} M a second), {arrived} arrived, {waiting} waited, {dropped} dropped ({dead_ends} at open \
-         gates), {fault_count} out of order\n\
-         {} of {CHUNK_COUNT} frames in the pool at the end\n{}",
-        *change_count as f64 / seconds,
-        waits_ns.value_at_quantile(0.5) as f64 / 1e3,
-        waits_ns.value_at_quantile(0.99) as f64 / 1e3,
-        waits_ns.max() as f64 / 1e3,
-        made as f64 / seconds / 1e6,
-        pool.free_count,
-        Machine::describe(&[]).line()
-    )?;
-    ensure!(fault_count == 0, "{fault_count} frames did not come in order");
-    ensure!(dropped == 0 && made == arrived + waiting, "{} frames were lost", made - arrived - waiting);
-    ensure!(pool.free_count == CHUNK_COUNT, "{} frames leaked", CHUNK_COUNT - pool.free_count);
-    Ok(())
+/// What the worker was found to be in at the end.
+#[derive(Debug, Serialize)]
+struct Report {
+    machine: Machine,
+    seconds: f64,
+    change_count: u64,
+    /// How long the thread that asked waited for a change.
+    wait_us_median: f64,
+    wait_us_p99: f64,
+    wait_us_max: f64,
+    made_count: u64,
+    arrived_count: u64,
+    waiting_count: u64,
+    dropped_count: u64,
+    fault_count: u64,
+    free_count: usize,
+}
+
+impl Report {
+    fn of(worker: &mut Worker, outcome: &Outcome) -> anyhow::Result<Self> {
+        let modules = worker.snapshot().modules;
+        let dropped = modules.iter().flat_map(|it| it.traffic.drops.iter()).map(|(_, count)| count).sum();
+        let audit = worker.module_mut::<Audit>("audit").context("the audit is gone")?;
+        let (arrived, fault_count) = (audit.expected, audit.fault_count);
+        let made = worker.module_mut::<Numbers>("numbers").context("the source is gone")?.next;
+        let waiting = worker.module_mut::<Queue>("queue").context("the queue is gone")?.status().count;
+        worker.replace(Graph::new())?;
+        let wait_us = |part: f64| outcome.waits_ns.value_at_quantile(part) as f64 / 1e3;
+        Ok(Self {
+            machine: Machine::describe(&[]),
+            seconds: outcome.elapsed.as_secs_f64(),
+            change_count: outcome.change_count,
+            wait_us_median: wait_us(0.5),
+            wait_us_p99: wait_us(0.99),
+            wait_us_max: wait_us(1.0),
+            made_count: made,
+            arrived_count: arrived,
+            waiting_count: waiting,
+            dropped_count: dropped,
+            fault_count,
+            free_count: worker.snapshot().pool.free_count,
+        })
+    }
+
+    fn text(&self) -> String {
+        let Self { seconds, change_count, wait_us_median, wait_us_p99, wait_us_max, made_count, .. } = self;
+        let Self { arrived_count, waiting_count, dropped_count, fault_count, free_count, machine, .. } = self;
+        format!(
+            "{change_count} changes in {seconds:.1} s ({:.0} a second); each took {wait_us_median:.1} us in the median, \
+             {wait_us_p99:.1} at the 99th percentile, {wait_us_max:.1} at most\n\
+             {made_count} frames made ({:.1} M a second), {arrived_count} arrived, {waiting_count} waited, {dropped_count} \
+             dropped, {fault_count} out of order\n\
+             {free_count} of {CHUNK_COUNT} frames in the pool at the end\n\n{}\n",
+            *change_count as f64 / seconds,
+            *made_count as f64 / seconds / 1e6,
+            machine.line()
+        )
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        let Self { made_count, arrived_count, waiting_count, dropped_count, fault_count, free_count, .. } =
+            *self;
+        ensure!(fault_count == 0, "{fault_count} frames did not come in order");
+        let lost = made_count - arrived_count - waiting_count;
+        ensure!(dropped_count == 0 && lost == 0, "{lost} frames were lost");
+        ensure!(free_count == CHUNK_COUNT, "{} frames leaked", CHUNK_COUNT - free_count);
+        Ok(())
+    }
 }

@@ -66,10 +66,8 @@ impl Machine {
         let kind = if self.virtual_machine { "virtual machine" } else { "machine" };
         let versions: Vec<String> =
             self.versions.iter().map(|(name, version)| format!("{name} {version}")).collect();
-        format!(
-            "{kind}, {processor_count} x {processor}, {memory_gib} GiB, Linux {kernel}; {}",
-            versions.join(", ")
-        )
+        let versions = if versions.is_empty() { String::new() } else { format!("; {}", versions.join(", ")) };
+        format!("{kind}, {processor_count} x {processor}, {memory_gib} GiB, Linux {kernel}{versions}")
     }
 }
 
