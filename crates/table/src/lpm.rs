@@ -1,18 +1,22 @@
-//! Longest prefix match, IPv4 and IPv6: the first 24 bits of an address choose an entry of the root, each
-//! further eight bits one of a group of 256. (DIR-24-8: Gupta, Lin, McKeown, "Routing lookups in hardware at
-//! memory access speeds", 1998; continued in steps of eight for IPv6.)
+//! Longest prefix match, IPv4 and IPv6: the first 16 bits of an address choose an entry of the root, each further eight
+//! bits one of a group of 256. (After Gupta, Lin, McKeown, "Routing lookups in hardware at memory access speeds", 1998,
+//! whose root takes 24 bits at once; continued in steps of eight for IPv6.)
 //!
 //! ```text
-//!   root [2^24]                     groups of 256
+//!   root [2^16]                     groups of 256
 //!   | gate, depth |
 //!   | -> group 7  |--------------> | gate, depth |  8 bits further
 //!   | gate, depth |                | -> group 9  |-----------------> ...
 //! ```
 //!
+//! A root of 24 bits saves a step where routes are dense, and is 64 MiB that no cache holds where they are few. This one
+//! stays in a second cache, and the groups of bits 16 to 24 are there where routes need them; at most they are those 64 MiB.
+//!
 //! An entry knows the length of the prefix that wrote it, so a prefix overwrites only shorter ones, and its
 //! deletion gives its own entries, and no others, to the longest prefix that covers it.
 //!
-//! Invariant: a group exists as long as a prefix ends in it or behind it. The root takes 64 MiB, a group 1 KiB.
+//! Invariant: a group exists as long as a prefix ends in it or behind it. The root takes 256 KiB, a group 1 KiB. Limits
+//! are for the groups beyond 24 bits, as with a root of so many.
 
 use crate::prefix::{Address, Prefix};
 use crate::{BATCH_LEN_MAX, Gate, NO_GATE};
@@ -20,10 +24,12 @@ use hashbrown::HashMap;
 use thiserror::Error;
 use tidegate_base::FlowHasher;
 
-const ROOT_BITS: u8 = 24;
+const ROOT_BITS: u8 = 16;
 const ROOT_LEN: usize = 1 << ROOT_BITS;
 const GROUP_BITS: u8 = 8;
 const GROUP_LEN: usize = 1 << GROUP_BITS;
+/// Groups for the bits up to here are not limited.
+const FREE_BITS: u8 = 24;
 
 /// One of the two: bit 31 clear, a gate (bits 0..16) and the length of its prefix (bits 16..24); bit 31 set, the
 /// number of a group.
@@ -109,6 +115,8 @@ pub struct Lpm<A> {
     /// For each group, how many routes end in it or behind it.
     route_counts: Vec<u32>,
     free: Vec<u32>,
+    /// Groups in use for the bits up to `FREE_BITS`.
+    near_count: usize,
     rules: HashMap<Prefix<A>, Gate, FlowHasher>,
     /// For each length, how many routes have it.
     len_counts: Box<[u32; 129]>,
@@ -117,16 +125,20 @@ pub struct Lpm<A> {
 }
 
 impl<A: Address> Lpm<A> {
-    /// An empty table for at most `rule_count_max` routes and `group_count_max` second-level tables. A route of up to
-    /// 24 bits needs none of these, a longer one shares one for each further eight bits with its neighbours.
+    /// An empty table for at most `rule_count_max` routes and `group_count_max` second-level tables beyond 24 bits. A route
+    /// of up to 24 bits needs none of these, a longer one shares one for each further eight bits with its neighbours.
     pub fn new(rule_count_max: usize, group_count_max: usize) -> Self {
         let root = vec![Entry::EMPTY; ROOT_LEN].into_boxed_slice();
         let Ok(root) = root.try_into() else { unreachable!("made with this length") };
+        // Addresses for as many as are ever needed up to 24 bits, so that no route finds all of them moved.
+        let mut groups = Vec::with_capacity(1 + (1 << (FREE_BITS - GROUP_BITS)));
+        groups.push([Entry::EMPTY; GROUP_LEN]);
         Self {
             root,
-            groups: vec![[Entry::EMPTY; GROUP_LEN]],
+            groups,
             route_counts: vec![0],
             free: Vec::new(),
+            near_count: 0,
             rules: HashMap::with_hasher(FlowHasher::new(0)),
             len_counts: Box::new([0; 129]),
             rule_count_max,
@@ -144,9 +156,9 @@ impl<A: Address> Lpm<A> {
         self.rules.is_empty()
     }
 
-    /// How many second-level tables are in use.
+    /// How many second-level tables are in use beyond 24 bits.
     pub fn group_count(&self) -> usize {
-        self.groups.len() - 1 - self.free.len()
+        self.groups.len() - 1 - self.free.len() - self.near_count
     }
 
     /// The gate that a route of just this prefix leads to.
@@ -256,7 +268,7 @@ impl<A: Address> Lpm<A> {
         Ok(())
     }
 
-    /// How many groups a route of `prefix` needs that do not exist yet.
+    /// How many limited groups a route of `prefix` needs that do not exist yet.
     fn groups_missing(&self, prefix: Prefix<A>) -> usize {
         let mut entry = self.root[prefix.address().bits(0, ROOT_BITS) as usize];
         let mut level = ROOT_BITS;
@@ -264,7 +276,7 @@ impl<A: Address> Lpm<A> {
             entry = self.groups[entry.group()][prefix.address().bits(level, GROUP_BITS) as usize];
             level += GROUP_BITS;
         }
-        usize::from(prefix.len().saturating_sub(level).div_ceil(GROUP_BITS))
+        usize::from(prefix.len().saturating_sub(level.max(FREE_BITS)).div_ceil(GROUP_BITS))
     }
 
     /// Makes the groups on the way to the end of `prefix`, counts `more` routes in each, and returns the last one
@@ -275,7 +287,7 @@ impl<A: Address> Lpm<A> {
             let first = if level == ROOT_BITS { 0 } else { level - GROUP_BITS };
             let index = prefix.address().bits(first, level - first) as usize;
             let entry = self.entry(at, index);
-            let number = if entry.is_group() { entry.group() } else { self.allocate(entry) };
+            let number = if entry.is_group() { entry.group() } else { self.allocate(entry, level) };
             *self.entry_mut(at, index) = Entry::to_group(number as u32);
             self.route_counts[number] += more;
             at = Some(number);
@@ -295,6 +307,7 @@ impl<A: Address> Lpm<A> {
             self.route_counts[number] -= 1;
             if self.route_counts[number] == 0 {
                 self.free.push(number as u32);
+                self.near_count -= usize::from(level < FREE_BITS);
                 if !freed {
                     *self.entry_mut(at, index) = self.leaf_below(number);
                     freed = true;
@@ -325,7 +338,9 @@ impl<A: Address> Lpm<A> {
         }
     }
 
-    fn allocate(&mut self, fill: Entry) -> usize {
+    /// A group for the bits from `level` on.
+    fn allocate(&mut self, fill: Entry, level: u8) -> usize {
+        self.near_count += usize::from(level < FREE_BITS);
         if let Some(number) = self.free.pop() {
             self.groups[number as usize] = [fill; GROUP_LEN];
             return number as usize;

@@ -10,7 +10,7 @@
 //!
 //! The route of length zero is the default route. A route to gate 8192 drops (`policy`). A packet without a route is dropped (`policy`); so are a frame that is
 //! no IPv4 (`unknown_protocol`) and a header that is not whole (`malformed`). Tags are looked behind. The table takes
-//! 64 MiB, and 1 KiB for each second-level table in use.
+//! 256 KiB, 1 KiB for each 16 bits in which there are routes of more, and 1 KiB for each second-level table in use.
 
 use super::{DROP_GATE, LookupError};
 use crate::layers::{self, is_plain_ipv4};
