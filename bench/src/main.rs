@@ -73,6 +73,10 @@ enum Bench {
     Vxlan(vxlan::Args),
 }
 
+/// Tables are long, and read at random.
+#[global_allocator]
+static HEAP: tidegate_sys::heap::Heap = tidegate_sys::heap::Heap;
+
 fn main() -> ExitCode {
     let Args { bench } = Args::parse();
     let outcome = match bench {

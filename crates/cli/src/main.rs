@@ -23,6 +23,10 @@ use serve::Asked;
 use std::io::Write;
 use std::process::ExitCode;
 
+/// Tables are long, and read at random.
+#[global_allocator]
+static HEAP: tidegate_sys::heap::Heap = tidegate_sys::heap::Heap;
+
 fn main() -> ExitCode {
     let cli = match args::parse() {
         Ok(cli) => cli,

@@ -6,6 +6,7 @@
 //! | module | what it opens | described in |
 //! |---|---|---|
 //! | [`mem`] | anonymous memory on huge pages | mmap(2), admin-guide/mm/hugetlbpage.rst |
+//! | [`heap`] | the system's allocator, long blocks on huge pages | malloc(3), madvise(2) |
 //! | [`xsk`] | AF_XDP sockets, their UMEM and rings | networking/af_xdp.rst |
 //! | [`packet_socket`] | a way out for bulk, cut behind it | packet(7), linux/virtio_net.h |
 //! | [`device_socket`] | a device's frames, beside the kernel's stack | packet(7) |
@@ -39,6 +40,7 @@ pub mod device_socket;
 pub mod ethtool;
 pub mod event;
 pub mod file;
+pub mod heap;
 pub mod mem;
 pub mod napi;
 pub mod netlink;
