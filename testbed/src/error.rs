@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tidegate_sys::cpu::{PinError, TimeError};
 use tidegate_sys::ethtool::EthtoolError;
+use tidegate_sys::mem::HugePageError;
 use tidegate_sys::napi::NapiError;
 use tidegate_sys::netlink::NetlinkError;
 use tidegate_sys::netns::NetnsError;
@@ -30,6 +31,9 @@ pub enum TestbedError {
     /// Processor time could not be read.
     #[error(transparent)]
     Time(#[from] TimeError),
+    /// Huge pages could not be allowed.
+    #[error(transparent)]
+    HugePages(#[from] HugePageError),
     /// A program could not be started.
     #[error("could not start {program}: {source}; install it with: scripts/deps test")]
     Start {

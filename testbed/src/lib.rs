@@ -34,6 +34,7 @@ mod layout;
 mod meter;
 mod process;
 mod scratch;
+mod testpmd;
 
 pub use bed::Testbed;
 pub use capture::{Capture, Trace};
@@ -44,6 +45,7 @@ pub use layout::{Layout, Segmentation, Side};
 pub use meter::{CpuMeter, CpuSpent};
 pub use process::Process;
 pub use scratch::ScratchDir;
+pub use testpmd::{Pages, Testpmd};
 
 #[cfg(test)]
 mod tests;

@@ -135,7 +135,7 @@ impl Process {
     }
 }
 
-fn threads_of(pid: u32) -> impl Iterator<Item = u32> {
+pub(crate) fn threads_of(pid: u32) -> impl Iterator<Item = u32> {
     let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }

@@ -6,74 +6,25 @@
 //! `scripts/testpmd` puts the program where this looks for it.
 #![forbid(unsafe_code)]
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tidegate_packet::{Batch, HeapMemory, Pool};
 use tidegate_port::{MemifConfig, MemifPort, MemifRole, Port, open_memif};
+use tidegate_testbed::{Pages, Testpmd};
 
 /// How many frames are under way at most: fewer than the rings and testpmd's burst can hold.
 const WINDOW: u32 = 128;
 const COUNT: u32 = 100_000;
 const LEN_MAX: u32 = 1514;
 
-/// A running testpmd, ended with the value.
-struct Testpmd(Child);
-
-impl Testpmd {
-    fn start(role: &str, socket: &Path, more: &str) -> Testpmd {
-        let root = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("testpmd");
-        let program = root.join("usr/bin/dpdk-testpmd");
-        assert!(program.exists(), "{} is missing: run scripts/testpmd", program.display());
-        let libraries = root.join("usr/lib").join(format!("{}-linux-gnu", std::env::consts::ARCH));
-        let found = find(&libraries, "librte_net_memif.so").expect("the memif driver was not unpacked");
-        let pool_driver =
-            find(&libraries, "librte_mempool_ring.so").expect("the mempool driver was not unpacked");
-        let device = format!("net_memif0,role={role},socket={},socket-abstract=no{more}", socket.display());
-        let more_libraries = root.join("lib").join(format!("{}-linux-gnu", std::env::consts::ARCH));
-        let child = Command::new(program)
-            .env("LD_LIBRARY_PATH", std::env::join_paths([&libraries, &more_libraries]).unwrap())
-            // Not by -d: DPDK loads from no directory that others may write to, such as one below /tmp.
-            .env("LD_PRELOAD", std::env::join_paths([found, pool_driver]).unwrap())
-            .args(["--no-pci", "--no-huge", "--no-shconf", "--no-telemetry", "-m", "256", "-l", "0,1"])
-            .arg(format!("--vdev={device}"))
-            .args(["--", "-i", "-a", "--forward-mode=io", "--total-num-mbufs=4096", "--disable-link-check"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        Testpmd(child)
-    }
-
-    fn kill(mut self) {
-        self.0.kill().unwrap();
-    }
-}
-
-impl Drop for Testpmd {
-    fn drop(&mut self) {
-        if let Some(stdin) = &mut self.0.stdin {
-            let _ = stdin.write_all(b"quit\n");
-        }
-        let start = Instant::now();
-        while matches!(self.0.try_wait(), Ok(None)) && start.elapsed() < Duration::from_secs(5) {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// The shortest path below `root` whose file name begins so.
-fn find(root: &Path, name: &str) -> Option<PathBuf> {
-    let entries = std::fs::read_dir(root).ok()?.flatten().map(|entry| entry.path());
-    let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
-    let is_it =
-        |path: &PathBuf| path.file_name().is_some_and(|file| file.to_string_lossy().starts_with(name));
-    files.into_iter().filter(is_it).min().or_else(|| folders.iter().find_map(|folder| find(folder, name)))
+/// testpmd at the other end of a link, sending each frame back.
+fn testpmd(role: &str, socket: &Path, more: &str) -> Testpmd {
+    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("testpmd");
+    assert!(root.exists(), "{} is missing: run scripts/testpmd", root.display());
+    let device = format!("net_memif0,role={role},socket={},socket-abstract=no{more}", socket.display());
+    Testpmd::start(&root, Pages::Ordinary, &[device], &["-a", "--forward-mode=io", "--total-num-mbufs=4096"])
+        .unwrap()
 }
 
 struct Scratch(PathBuf);
@@ -172,17 +123,17 @@ fn dpdk_as_the_client_gets_frames_and_returns_them_and_comes_again_after_its_dea
     let mut port = open(&scratch.socket(), MemifRole::Server, |config| config.secret = "shared".into());
     // Buffers shorter than the frames, so that most go in parts.
     for more in [",rsize=9,secret=shared", ",rsize=10,bsize=512,secret=shared"] {
-        let testpmd = Testpmd::start("client", &scratch.socket(), more);
+        let peer = testpmd("client", &scratch.socket(), more);
         until_up(&mut port, &mut pool);
         assert!(port.status().peer.is_some());
         all_come_back(&mut port, &mut pool);
-        testpmd.kill();
+        peer.kill();
         while port.is_connected() {
             port.tx_room(&mut pool);
             std::thread::yield_now();
         }
     }
-    let _wrong = Testpmd::start("client", &scratch.socket(), ",secret=other");
+    let _wrong = testpmd("client", &scratch.socket(), ",secret=other");
     until("a wrong secret was let in", &port, || {
         port.status().last_error.is_some_and(|said| said.contains("secrets differ"))
     });
@@ -192,7 +143,7 @@ fn dpdk_as_the_client_gets_frames_and_returns_them_and_comes_again_after_its_dea
 fn dpdk_as_the_server_gets_frames_and_returns_them() {
     let (scratch, mut pool) = (Scratch::new("server"), pool());
     let mut port = open(&scratch.socket(), MemifRole::Client, |config| config.ring_log2 = 8);
-    let _testpmd = Testpmd::start("server", &scratch.socket(), "");
+    let _testpmd = testpmd("server", &scratch.socket(), "");
     until_up(&mut port, &mut pool);
     all_come_back(&mut port, &mut pool);
 }
