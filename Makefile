@@ -42,6 +42,14 @@ bench-churn: ## A graph changed a thousand times a second under full load: nothi
 bench-pipeline: ## What the pipeline's modules cost, without a kernel
 bench-rates: ## How exactly the rate limiter keeps the rates of up to 8,192 flows
 bench-vxlan: ## TCP through VXLAN, our TSO and LRO beside the kernel's
+# The pipeline's bench runs a build of itself without counters, to show what they cost.
+bench-pipeline: uncounted
+.PHONY: uncounted
+uncounted:
+	@scripts/deps bench
+	@$(CARGO) build --quiet --release --locked --package tidegate-bench --features uncounted
+	@mv target/release/tidegate-bench target/release/tidegate-bench-uncounted
+
 bench-dns bench-memory bench-flood bench-idle bench-bodies bench-stream bench-churn bench-pipeline bench-rates bench-vxlan:
 	@scripts/deps bench
 	@$(CARGO) build --quiet --release --locked --package tidegate-cli --package tidegate-bench

@@ -1,12 +1,42 @@
 //! What the pipeline's own services cost: a line with each, beside the one without.
+//!
+//! Counters are always there; `tidegate-bench-uncounted`, beside this program, is this bench built without them
+//! (`--features uncounted`): it is run for the lines that show what they cost.
 
-use anyhow::{Context as _, Result};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use serde::Serialize;
 use tidegate_modules::mark::{MetadataSource, MetadataValue, SetMetadata};
 use tidegate_pipeline::class::{Policy, Position, Resource};
 use tidegate_pipeline::metadata::Place;
 use tidegate_pipeline::{Module, Worker};
 
 use super::lines::{Line, Parts, row};
+use super::{Args, Rates};
+use crate::statistics::median;
+
+/// Whether this bench was built with the counters of gates.
+pub(super) const IS_COUNTED: bool = cfg!(not(feature = "uncounted"));
+/// The bench that was built without.
+const UNCOUNTED: &str = "tidegate-bench-uncounted";
+/// Lines that are run by it too.
+const COUNTED_LINES: [&str; 2] = [PLAIN, "10 bypass"];
+const PLAIN: &str = "source, sink";
+
+/// A service's name, a line that has it, and the line that has it not.
+const PAIRS: [(&str, &str, &str); 2] = [
+    ("a tree of three classes", "source, sink, by a tree of three classes", PLAIN),
+    ("an attribute of 4 bytes", "set metadata", "set metadata that nobody reads"),
+];
+
+/// What a service costs, in millions of packets a second.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Cost {
+    service: String,
+    with: f64,
+    without: f64,
+}
 
 pub(crate) const LINES: &[Line] = &[
     Line {
@@ -42,4 +72,49 @@ fn metadata(batch: usize, place: Place) -> Result<Parts> {
     let mut set = SetMetadata::new(&[value])?;
     set.bind(&[place]);
     row(batch, vec![Box::new(set)])
+}
+
+/// The rate of a line without counters, if it is one to show their cost, and there is such a bench.
+pub(super) fn without_counters(line: &Line, args: &Args) -> Result<Option<f64>> {
+    let program = std::env::current_exe().context("where this program is")?.with_file_name(UNCOUNTED);
+    if !IS_COUNTED || !COUNTED_LINES.contains(&line.name) || !program.exists() {
+        return Ok(None);
+    }
+    let mut command = Command::new(&program);
+    command.args(["pipeline", "--rates-only", "--only", line.name]);
+    command.args(["--run-ms", &args.run_ms.to_string(), "--batch", &args.batch.to_string()]);
+    let output = command.output().with_context(|| format!("run {}", program.display()))?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    ensure!(output.status.success(), "{UNCOUNTED}: {}", String::from_utf8_lossy(&output.stderr));
+    // Other lines' names may begin with this one's: it is the first.
+    let first = said.lines().next().and_then(|line| line.parse().ok());
+    first.map(Some).with_context(|| format!("{UNCOUNTED} said {said:?}"))
+}
+
+/// What services cost, as far as the lines that show it were measured.
+pub(super) fn of(lines: &[&'static Line], rates: &[Rates]) -> Vec<Cost> {
+    let find = |name: &str| {
+        let (_, rates) = lines.iter().zip(rates).find(|(line, _)| line.name == name)?;
+        Some(median(rates.ours.iter().copied()))
+    };
+    let pair = |(service, with, without): (&str, &str, &str)| {
+        Some(Cost { service: service.to_owned(), with: find(with)?, without: find(without)? })
+    };
+    let counted = |(line, rates): (&&Line, &Rates)| {
+        let without = (!rates.uncounted.is_empty()).then(|| median(rates.uncounted.iter().copied()))?;
+        let with = median(rates.ours.iter().copied());
+        Some(Cost { service: format!("counters of all gates: {}", line.name), with, without })
+    };
+    lines.iter().zip(rates).filter_map(counted).chain(PAIRS.into_iter().filter_map(pair)).collect()
+}
+
+/// The table.
+pub(super) fn table(costs: &[Cost]) -> String {
+    let mut text = String::from(
+        "| service | with, M packets/s | switched off | cost, ns a packet |\n|---|---:|---:|---:|\n",
+    );
+    for Cost { service, with, without } in costs {
+        text += &format!("| {service} | {with:.1} | {without:.1} | {:.2} |\n", 1e3 / with - 1e3 / without);
+    }
+    text
 }

@@ -15,7 +15,7 @@ use tidegate_modules::split::{HashLb, HashLbParams, Merge, Split};
 use tidegate_modules::{Bypass, Field, PortIn, PortOut, Position, SOURCE_LEN_DEFAULT, Sink, Source};
 use tidegate_packet::{Batch, Pool};
 use tidegate_pipeline::{Graph, Module, PortIndex, Worker};
-use tidegate_port::{MemifConfig, MemifRole, NullPort, Port, open_memif};
+use tidegate_port::{MemifConfig, MemifRole, NullPort, Port, joined_by_move, open_memif};
 
 /// What a worker is made from.
 pub(crate) struct Parts {
@@ -46,7 +46,13 @@ pub(crate) const LINES: &[Line] = &[
     Line { name: "source, sink", reference: Some(541.0), build: |_, batch| row(batch, Vec::new()) },
     Line { name: "1 bypass", reference: Some(472.0), build: |_, batch| row(batch, bypasses(1)) },
     Line { name: "10 bypass", reference: Some(200.0), build: |_, batch| row(batch, bypasses(10)) },
-    Line { name: "null port in, out", reference: Some(145.0), build: |_, _| through_a_null_port() },
+    Line { name: "null port in, out", reference: Some(145.0), build: |_, _| through_null_ports() },
+    Line {
+        name: "null port in, mac_swap, out",
+        reference: Some(121.0),
+        build: |_, _| between(null_ports(), [(0, 1), (1, 0)], || Some(Box::new(MacSwap))),
+    },
+    Line { name: "memory in, out", reference: None, build: |pool, _| over_memory(pool) },
     Line { name: "memif in, out", reference: None, build: |pool, _| over_memif(pool) },
     Line { name: "rewrite", reference: Some(317.0), build: |_, batch| rewritten(batch, Vec::new()) },
     Line {
@@ -117,7 +123,7 @@ pub(crate) const LINES: &[Line] = &[
 ];
 
 /// A UDP packet from 10.0.0.1 to 10.0.0.2, of the length of the source's frames; its checksums are zero.
-fn template() -> Vec<u8> {
+pub(super) fn template() -> Vec<u8> {
     let mut frame = vec![0; SOURCE_LEN_DEFAULT];
     frame[..14].copy_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0]);
     frame[14..24].copy_from_slice(&[0x45, 0, 0, 46, 0, 0, 0x40, 0, 64, 17]);
@@ -219,10 +225,36 @@ pub(super) fn row_to(batch: usize, middle: Vec<Box<dyn Module>>, gate_count: usi
 }
 
 /// What one port gives goes out by another, both ways, as between two NICs.
-fn through_a_null_port() -> Result<Parts> {
-    let ports: Vec<Box<dyn Port>> = vec![Box::new(NullPort::default()), Box::new(NullPort::default())];
-    between(ports, [(0, 1), (1, 0)])
+fn through_null_ports() -> Result<Parts> {
+    between(null_ports(), [(0, 1), (1, 0)], || None)
 }
+
+fn null_ports() -> Vec<Box<dyn Port>> {
+    vec![Box::new(NullPort::default()), Box::new(NullPort::default())]
+}
+
+/// Frames go round between the two ends of a memory port: each end returns what it gets.
+fn over_memory(pool: &mut Pool) -> Result<Parts> {
+    let (mut left, mut right) = joined_by_move(1024, 1514);
+    for port in [&mut left, &mut right] {
+        feed(port, pool);
+    }
+    between(vec![Box::new(left), Box::new(right)], [(0, 0), (1, 1)], || None)
+}
+
+/// Puts frames on their way from a port.
+fn feed(port: &mut impl Port, pool: &mut Pool) {
+    for _ in 0..ROUND_TRIP_BATCH_COUNT {
+        let mut batch = Batch::new();
+        pool.alloc_batch(batch.room(), SOURCE_LEN_DEFAULT, &mut batch);
+        port.tx(pool, &mut batch);
+        pool.free_batch(&mut batch);
+    }
+    port.flush(pool);
+}
+
+/// Frames under way each way, in batches of 32: a quarter of a ring.
+const ROUND_TRIP_BATCH_COUNT: usize = 8;
 
 /// Frames go round between the two ends of a memif link, both in this process: each end returns what it gets.
 fn over_memif(pool: &mut Pool) -> Result<Parts> {
@@ -242,28 +274,26 @@ fn over_memif(pool: &mut Pool) -> Result<Parts> {
     }
     for port in &mut ports {
         // The client's end has to give buffers first, which it did when it found the link.
-        for _ in 0..MEMIF_BATCH_COUNT {
-            let mut batch = Batch::new();
-            pool.alloc_batch(batch.room(), SOURCE_LEN_DEFAULT, &mut batch);
-            port.tx(pool, &mut batch);
-            pool.free_batch(&mut batch);
-        }
-        port.flush(pool);
+        feed(port, pool);
     }
     let ports = ports.into_iter().map(|port| -> Box<dyn Port> { Box::new(port) });
-    between(ports.collect(), [(0, 0), (1, 1)])
+    between(ports.collect(), [(0, 0), (1, 1)], || None)
 }
 
-/// Frames under way each way, in batches of 32: a quarter of the ring.
-const MEMIF_BATCH_COUNT: usize = 8;
-
-/// From ports to ports.
-pub(super) fn between(ports: Vec<Box<dyn Port>>, pairs: [(usize, usize); 2]) -> Result<Parts> {
+/// From ports to ports, each time through a module if there is one.
+fn between(
+    ports: Vec<Box<dyn Port>>,
+    pairs: [(usize, usize); 2],
+    module: fn() -> Option<Box<dyn Module>>,
+) -> Result<Parts> {
     let mut graph = Graph::new();
     for (from, to) in pairs {
-        let input = graph.add(&format!("in{from}"), Box::new(PortIn::new(PortIndex(from))))?;
-        let output = graph.add(&format!("out{to}"), Box::new(PortOut::new(PortIndex(to))))?;
-        graph.chain(&[input, output])?;
+        let mut row = vec![graph.add(&format!("in{from}"), Box::new(PortIn::new(PortIndex(from))))?];
+        if let Some(module) = module() {
+            row.push(graph.add(&format!("{}{from}", module.class()), module)?);
+        }
+        row.push(graph.add(&format!("out{to}"), Box::new(PortOut::new(PortIndex(to))))?);
+        graph.chain(&row)?;
     }
     Ok(Parts { ports, ..Parts::new(graph) })
 }

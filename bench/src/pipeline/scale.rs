@@ -7,24 +7,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use tidegate_modules::SOURCE_LEN_DEFAULT;
-use tidegate_packet::{Batch, Pool};
 use tidegate_pipeline::Worker;
-use tidegate_port::{Port, joined_by_move};
 use tidegate_sys::{clock, cpu};
 
-use super::lines::{Line, Parts, between};
+use super::lines::Line;
+use super::yardstick::Yardstick;
 use super::{Args, ROUNDS_PER_LOOK, passed, worker};
 use crate::statistics::median;
 
 /// What is run by one worker and by several: a source's frames, a router's work, and frames that go round between ports.
-const NAMES: [&str; 4] = ["source, sink", "10 bypass", "router without its lookup", "null port in, out"];
-
-/// The same over `memory` ports.
-const MEMORY: Line = Line { name: "memory in, out", reference: None, build: |pool, _| over_memory(pool) };
-
-/// Frames under way in a memory port's ring, in batches of 32.
-const MEMORY_BATCH_COUNT: usize = 8;
+const NAMES: [&str; 5] =
+    ["source, sink", "10 bypass", "router, 65,536 destinations", "null port in, out", "memory in, out"];
 
 /// One line's figures, in millions of packets a second.
 #[derive(Clone, Debug, Serialize)]
@@ -36,18 +29,17 @@ pub(super) struct Row {
 }
 
 /// Runs each line by one worker and by one a core, in turns.
-pub(super) fn measure(lines: &[&'static Line], args: &Args) -> Result<Vec<Row>> {
+pub(super) fn measure(lines: &[&'static Line], args: &Args, yardstick: &mut Yardstick) -> Result<Vec<Row>> {
     let cores = cpu::allowed();
-    let known = lines.iter().copied().filter(|line| NAMES.contains(&line.name));
     let wanted: Vec<&'static Line> =
-        known.chain([&MEMORY]).filter(|it| it.name.contains(&args.only)).collect();
+        lines.iter().copied().filter(|line| NAMES.contains(&line.name)).collect();
     let mut rates = vec![(Vec::new(), Vec::new()); wanted.len()];
     for run in 0..args.runs {
         for (line, (one, all)) in wanted.iter().zip(&mut rates) {
             // Cores are seldom alike: each is the one in its turn.
             let alone = cores[run as usize % cores.len()];
-            one.push(rate(line, args, &[alone]).with_context(|| line.name)?);
-            all.push(rate(line, args, &cores).with_context(|| line.name)?);
+            one.push(yardstick.measure(|| rate(line, args, &[alone])).with_context(|| line.name)?);
+            all.push(yardstick.measure(|| rate(line, args, &cores)).with_context(|| line.name)?);
         }
     }
     let row = |(line, (one, all)): (&&'static Line, (Vec<f64>, Vec<f64>))| Row {
@@ -106,18 +98,4 @@ fn timed(worker: &mut Worker, args: &Args) -> f64 {
         }
     }
     0.0
-}
-
-/// Frames go round between the two ends of a memory port: each end returns what it gets.
-fn over_memory(pool: &mut Pool) -> Result<Parts> {
-    let (mut left, mut right) = joined_by_move(1024, 1514);
-    for port in [&mut left, &mut right] {
-        for _ in 0..MEMORY_BATCH_COUNT {
-            let mut batch = Batch::new();
-            pool.alloc_batch(batch.room(), SOURCE_LEN_DEFAULT, &mut batch);
-            port.tx(pool, &mut batch);
-            pool.free_batch(&mut batch);
-        }
-    }
-    between(vec![Box::new(left), Box::new(right)], [(0, 0), (1, 1)])
 }
