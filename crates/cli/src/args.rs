@@ -4,6 +4,7 @@
 //! exit status 2.
 
 mod client;
+mod hosted;
 mod mistake;
 mod pipeline;
 mod service;
@@ -13,6 +14,7 @@ pub(crate) use client::{
     AddArgs, AddThing, CommandArgs, ConnectArgs, ConnectGates, DeleteArgs, DeleteThing, DisconnectArgs,
     PauseArgs, ResetArgs, Resettable, ShowArgs, Shown,
 };
+pub(crate) use hosted::{HostedAction, HostedArgs};
 pub(crate) use pipeline::{CheckArgs, RunArgs};
 pub(crate) use service::{
     AnswerModeArg, DnsAction, DnsArgs, GsoArg, IdleArg, KeyFormArg, LogFormatArg, ModeArg, PlaceArgs,
@@ -81,6 +83,8 @@ pub(crate) enum Command {
     Resume(PauseArgs),
     /// Take away what controllers made
     Reset(ResetArgs),
+    /// Start, stop, list or reload web and name servers in a daemon
+    Service(HostedArgs),
     /// Print rates again and again
     Monitor(MonitorArgs),
     /// Watch rates on a screen

@@ -55,6 +55,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Pause(args) => client::pause(&args)?,
         Command::Resume(args) => client::resume(&args)?,
         Command::Reset(args) => client::reset(&args)?,
+        Command::Service(args) => client::service(&args)?,
         Command::Monitor(args) => client::monitor(&args)?,
         Command::Top(args) => client::top(&args)?,
         Command::Graph(args) => client::graph(&args)?,

@@ -39,7 +39,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<String> {
         };
     }
     let script = read(&args.file)?;
-    check_here(&script)?;
+    let notes = noted(&check_here(&script)?);
     let known = format!(
         "{}: right: {} modules, {} connections, {} ports",
         args.file.display(),
@@ -48,7 +48,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<String> {
         script.pipeline.ports.len()
     );
     match address {
-        None => Ok(known),
+        None => Ok(known + &notes),
         Some(address) => {
             let asked = put(&script, &mut reach(&address)?, true)?;
             Ok(format!("{known}\nin the daemon at {address}: {}", changes(&asked)))
@@ -77,10 +77,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
 }
 
 /// Asks a daemon of our own, which runs nothing, whether it could run this.
-fn check_here(script: &Script) -> Result<()> {
+fn check_here(script: &Script) -> Result<ReplacePipelineResponse> {
     let request = ReplacePipelineRequest { pipeline: Some(script.pipeline.clone()), check_only: true };
     let outcome = replace_pipeline(&mut Daemon::new(|| {}), request);
-    outcome.map(drop).map_err(|fault| wrong_input(script.refused(&fault.text).to_string()))
+    outcome.map_err(|fault| wrong_input(script.refused(&fault.text).to_string()))
 }
 
 fn put(script: &Script, client: &mut Client, check_only: bool) -> Result<ReplacePipelineResponse> {
@@ -95,5 +95,11 @@ fn changes(change: &ReplacePipelineResponse) -> String {
     let parts = [("new", &change.created), ("as it was", &change.kept), ("gone", &change.removed)];
     let parts = parts.iter().filter(|(_, names)| !names.is_empty());
     let parts: Vec<String> = parts.map(|(what, names)| format!("{what}: {}", names.join(" "))).collect();
-    if parts.is_empty() { "it is empty, as it was".to_owned() } else { parts.join("; ") }
+    let said = if parts.is_empty() { "it is empty, as it was".to_owned() } else { parts.join("; ") };
+    said + &noted(change)
+}
+
+/// What is odd and done all the same, a line each.
+fn noted(change: &ReplacePipelineResponse) -> String {
+    change.notes.iter().map(|note| format!("\nnote: {note}")).collect()
 }

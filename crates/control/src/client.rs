@@ -11,9 +11,9 @@ use crate::methods::{Answer, for_each_method};
 use crate::proto::bess::{self, bess_control_client::BessControlClient};
 use crate::proto::v1::control_client::ControlClient;
 use crate::proto::v1::{
-    ListServicesRequest, PipelineSpec, ReplacePipelineRequest, ReplacePipelineResponse, Service,
-    ShowMetadataRequest, ShowMetadataResponse, ShowPipelineRequest, StartServiceRequest,
-    StartServiceResponse, StopServiceRequest, StopServiceResponse, WatchRequest, WatchResponse,
+    ListServicesRequest, PipelineSpec, ReloadZonesRequest, ReplacePipelineRequest, ReplacePipelineResponse,
+    Service, ShowMetadataRequest, ShowMetadataResponse, ShowPipelineRequest, StartServiceRequest,
+    StartServiceResponse, StopServiceRequest, StopServiceResponse, WatchRequest, WatchResponse, ZoneNews,
 };
 use crate::{Fault, MESSAGE_LEN_MAX};
 
@@ -77,9 +77,19 @@ impl Client {
         Ok(self.runtime.block_on(self.own.replace_pipeline(request))?.into_inner())
     }
 
-    /// The pipeline that runs.
+    /// The pipeline that runs, with all that its modules were told.
     pub fn show_pipeline(&mut self) -> Result<PipelineSpec, ClientError> {
-        let answer = self.runtime.block_on(self.own.show_pipeline(ShowPipelineRequest {}))?;
+        self.ask_for_pipeline(false)
+    }
+
+    /// The same without what modules were told.
+    pub fn show_graph(&mut self) -> Result<PipelineSpec, ClientError> {
+        self.ask_for_pipeline(true)
+    }
+
+    fn ask_for_pipeline(&mut self, without_commands: bool) -> Result<PipelineSpec, ClientError> {
+        let request = ShowPipelineRequest { without_commands };
+        let answer = self.runtime.block_on(self.own.show_pipeline(request))?;
         Ok(answer.into_inner().pipeline.unwrap_or_default())
     }
 
@@ -104,6 +114,11 @@ impl Client {
     /// Web and name servers that the daemon runs.
     pub fn list_services(&mut self) -> Result<Vec<Service>, ClientError> {
         Ok(self.runtime.block_on(self.own.list_services(ListServicesRequest {}))?.into_inner().services)
+    }
+
+    /// Has name servers read zone files again: of one service, or of all if it is empty, and of zones likewise.
+    pub fn reload_zones(&mut self, request: ReloadZonesRequest) -> Result<Vec<ZoneNews>, ClientError> {
+        Ok(self.runtime.block_on(self.own.reload_zones(request))?.into_inner().zones)
     }
 
     /// Hands counters to `on_counters` as they come, until it says `false` or the daemon ends.

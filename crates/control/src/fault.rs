@@ -52,6 +52,9 @@ impl fmt::Display for Errno {
     }
 }
 
+/// Characters of a text that is shown whole.
+const TEXT_LEN_MAX: usize = 400;
+
 /// A call that was refused or failed.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("{text}")]
@@ -63,11 +66,10 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A failure of this kind. Control characters in what a client gave do not reach other lines.
+    /// A failure of this kind. What a client gave reaches no other lines, and does not make the text long: the middle is left
+    /// out then, for what to change stands at the end.
     pub fn new(errno: Errno, text: impl Into<String>) -> Self {
-        let text = text.into();
-        let is_plain = !text.contains(char::is_control);
-        Self { errno, text: if is_plain { text } else { text.replace(char::is_control, " ") } }
+        Self { errno, text: shortened(plain(text.into())) }
     }
 
     /// A request that makes no sense: `EINVAL`.
@@ -88,7 +90,7 @@ impl Fault {
     /// The same failure, said to be of `whose`.
     #[must_use]
     pub fn of(self, whose: impl fmt::Display) -> Self {
-        Self { text: format!("{whose}: {}", self.text), ..self }
+        Self::new(self.errno, format!("{whose}: {}", self.text))
     }
 
     pub(crate) fn record(self) -> ErrorRecord {
@@ -96,9 +98,53 @@ impl Fault {
     }
 }
 
+/// The text in one line: control characters are spaces, and what nobody sees is told by its number.
+fn plain(text: String) -> String {
+    let is_seen = |c: char| c.is_ascii() && !c.is_control();
+    if text.chars().all(is_seen) {
+        return text;
+    }
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            c if is_seen(c) => line.push(c),
+            c if c.is_control() => line.push(' '),
+            c => line.extend(c.escape_debug()),
+        }
+    }
+    line
+}
+
+fn shortened(text: String) -> String {
+    let count = text.chars().count();
+    if count <= TEXT_LEN_MAX {
+        return text;
+    }
+    let half = TEXT_LEN_MAX / 2;
+    let (begin, end) = (text.chars().take(half), text.chars().skip(count - half));
+    begin.chain(" ... ".chars()).chain(end).collect()
+}
+
 /// The outcome that an answer tells: none, or code 0, is success.
 impl From<&ErrorRecord> for Fault {
     fn from(record: &ErrorRecord) -> Self {
         Self::new(Errno(record.code), record.errmsg.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_client_gave_stays_in_one_short_line() {
+        let fault = Fault::invalid(format!("`a\n\u{202e}b{}` is no mode: give l2", "x".repeat(10_000)));
+        assert!(
+            fault.text.starts_with("`a \\u{202e}bxx") && fault.text.ends_with("xx` is no mode: give l2"),
+            "{fault}"
+        );
+        assert!(fault.text.contains("xx ... xx"), "{fault}");
+        assert!(fault.clone().of("w".repeat(10_000)).text.len() < 420);
+        assert_eq!(Fault::invalid("gate 9 of `ä` does not exist").text, "gate 9 of `ä` does not exist");
     }
 }

@@ -17,6 +17,7 @@ mod bundle;
 mod change;
 mod controller;
 mod device_ports;
+mod files;
 mod hooks;
 mod lines;
 mod make;

@@ -32,7 +32,7 @@ impl Seen {
     pub(crate) fn of(daemon: &mut dyn Controller) -> Result<Self, Fault> {
         Ok(Self {
             version: daemon.version()?,
-            pipeline: daemon.pipeline()?,
+            pipeline: daemon.pipeline(false)?,
             modules: daemon.modules()?,
             counters: daemon.counters(Kinds::ALL)?,
             classes: daemon.classes(None)?,

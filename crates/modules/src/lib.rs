@@ -38,6 +38,7 @@ mod attribute;
 pub mod balance;
 pub mod bpf;
 mod buffer;
+mod bulk;
 mod bypass;
 mod dump;
 pub mod encap;

@@ -1,7 +1,7 @@
 //! Receives from a port. No input gate; output gate 0: received frames. Frames with a tail go only to a module that takes
 //! them ([`Module::bulk_len_max`]).
 
-use tidegate_base::DropReason;
+use crate::bulk::drop_bulk;
 use tidegate_packet::{Batch, Pool};
 use tidegate_pipeline::{Context, GateCounts, Module, PortIndex, Work};
 use tidegate_port::Port;
@@ -25,20 +25,6 @@ impl PortIn {
     pub fn holding_back(mut self) -> Self {
         self.holds_back = true;
         self
-    }
-
-    /// Drops frames with a tail, where nobody takes them.
-    #[cold]
-    fn drop_bulk(&mut self, ctx: &mut Context<'_>) {
-        for _ in 0..self.batch.len() {
-            let Some(frame) = self.batch.drain_front(1).next() else { break };
-            if frame.tail().is_some() {
-                ctx.drop(frame, DropReason::TooLong);
-            } else if let Err(frame) = self.batch.push(frame) {
-                // Not reached: there is the room that it left.
-                ctx.drop(frame, DropReason::NoFrame);
-            }
-        }
     }
 }
 
@@ -73,7 +59,7 @@ impl Module for PortIn {
             work.packet_count += received;
             work.byte_count += batch.byte_count();
             if is_bulk && ctx.bulk_len_max(0) == 0 {
-                self.drop_bulk(ctx);
+                drop_bulk(ctx, &mut self.batch);
             }
             ctx.emit_batch(0, &mut self.batch);
             if received < asked {

@@ -13,7 +13,7 @@ from typing import ClassVar
 from .port import Port
 from .proto import bess
 
-__all__ = ["AFXDPPort", "PCAPPort", "PMDPort", "UnixSocketPort", "VPort"]
+__all__ = ["AFXDPPort", "BulkTapPort", "PCAPPort", "PMDPort", "UnixSocketPort", "VPort"]
 
 
 class AFXDPPort(Port):
@@ -58,6 +58,47 @@ class AFXDPPort(Port):
             rx_descriptors=rx_descriptors,
             tx_descriptors=tx_descriptors,
             arg=bess.AFXDPPortArg(dev=dev, steer=steer, xdp_mode=xdp_mode, zero_copy=zero_copy),
+        )
+
+
+class BulkTapPort(Port):
+    """A TAP device that sends and takes large TCP frames."""
+
+    mclass: ClassVar[str] = "BulkTapPort"
+    short_name: ClassVar[str] = "port"
+
+    def __init__(
+        self,
+        *,
+        name: str = "",
+        rx_queues: int = 1,
+        tx_queues: int = 1,
+        rx_descriptors: int = 0,
+        tx_descriptors: int = 0,
+        ifname: str = "",
+        netns: str = "",
+        ip_addrs: Iterable[str] = (),
+    ) -> None:
+        """A TAP device whose kernel leaves the cutting of TCP, and checksums, to the daemon; not one of BESS's.
+
+        Args:
+            name: The port's name; one is chosen where none is given.
+            rx_queues: Receive queues, 1 to 128.
+            tx_queues: Transmit queues, 1 to 128.
+            rx_descriptors: Descriptors a receive queue; 0 for the driver's choice.
+            tx_descriptors: Descriptors a transmit queue; 0 for the driver's choice.
+            ifname: The device's name; empty: the port's.
+            netns: A namespace's path, or its name for ip netns; empty: the daemon's own.
+            ip_addrs: Like 10.0.0.1/24.
+        """
+        super().__init__(
+            self.mclass,
+            name=name,
+            rx_queues=rx_queues,
+            tx_queues=tx_queues,
+            rx_descriptors=rx_descriptors,
+            tx_descriptors=tx_descriptors,
+            arg=bess.BulkTapPortArg(ifname=ifname, netns=netns, ip_addrs=ip_addrs),
         )
 
 
@@ -255,6 +296,7 @@ class VPort(Port):
 
 BY_NAME: dict[str, type[Port]] = {
     "AFXDPPort": AFXDPPort,
+    "BulkTapPort": BulkTapPort,
     "PCAPPort": PCAPPort,
     "PMDPort": PMDPort,
     "UnixSocketPort": UnixSocketPort,

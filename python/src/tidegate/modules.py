@@ -37,6 +37,7 @@ __all__ = [
     "IPSwap",
     "L2Forward",
     "L4Checksum",
+    "Lro",
     "MACSwap",
     "MPLSPop",
     "Measure",
@@ -50,6 +51,7 @@ __all__ = [
     "QueueOut",
     "RandomSplit",
     "RandomUpdate",
+    "Replay",
     "Replicate",
     "Rewrite",
     "RoundRobin",
@@ -59,6 +61,7 @@ __all__ = [
     "Split",
     "StaticNAT",
     "Timestamp",
+    "Tso",
     "Update",
     "UpdateTTL",
     "UrlFilter",
@@ -736,6 +739,29 @@ class L4Checksum(Module):
         super().__init__(self.mclass, name=name, arg=bess.L4ChecksumArg(verify=verify))
 
 
+class Lro(Module):
+    """Puts TCP segments of a flow together.
+
+    Input gates: 1; output gates: 1.
+    """
+
+    mclass: ClassVar[str] = "Lro"
+    short_name: ClassVar[str] = "lro"
+    inputs: ClassVar[int] = 1
+    outputs: ClassVar[int] = 1
+
+    def __init__(self, *, name: str = "", hold_ns: int = 0, flow_count: int = 0) -> None:
+        """Puts TCP segments together; not one of BESS's.
+
+        Args:
+            name: The module's name; one is chosen where none is given.
+            hold_ns: Nanoseconds that a frame may wait for more of its flow; 0 means until the end of
+                its batch.
+            flow_count: Flows that are gathered at once; 0 means 64.
+        """
+        super().__init__(self.mclass, name=name, arg=bess.LroArg(hold_ns=hold_ns, flow_count=flow_count))
+
+
 class MACSwap(Module):
     """Swaps source and destination MAC address.
 
@@ -1192,6 +1218,39 @@ class RandomUpdate(Module):
         return Command("clear", None, None)
 
 
+class Replay(Module):
+    """Replays a pcap file in its own pace, or in another.
+
+    Input gates: none; output gates: 1.
+    """
+
+    mclass: ClassVar[str] = "Replay"
+    short_name: ClassVar[str] = "replay"
+    inputs: ClassVar[int] = 0
+    outputs: ClassVar[int] = 1
+
+    def __init__(
+        self, *, name: str = "", path: str = "", speed: float = 0.0, flat_out: bool = False, loops: int = 0
+    ) -> None:
+        """Replays a pcap file in its own pace; not one of BESS's.
+
+        Args:
+            name: The module's name; one is chosen where none is given.
+            path: The file, on the daemon's machine.
+            speed: How much faster than recorded; 0 means 1.
+            flat_out: Without pace, as fast as frames are taken.
+            loops: How often; 0 means for ever.
+        """
+        super().__init__(
+            self.mclass, name=name, arg=bess.ReplayArg(path=path, speed=speed, flat_out=flat_out, loops=loops)
+        )
+
+    @staticmethod
+    def get_initial_arg() -> Command[bess.ReplayArg]:
+        """Runs `get_initial_arg`."""
+        return Command("get_initial_arg", None, bess.ReplayArg)
+
+
 class Replicate(Module):
     """Copies packets to several gates.
 
@@ -1438,6 +1497,27 @@ class Timestamp(Module):
             attr_name: One of the fields for `type`.
         """
         super().__init__(self.mclass, name=name, arg=bess.TimestampArg(offset=offset, attr_name=attr_name))
+
+
+class Tso(Module):
+    """Cuts large TCP frames into segments.
+
+    Input gates: 1; output gates: 1.
+    """
+
+    mclass: ClassVar[str] = "Tso"
+    short_name: ClassVar[str] = "tso"
+    inputs: ClassVar[int] = 1
+    outputs: ClassVar[int] = 1
+
+    def __init__(self, *, name: str = "", mtu: int = 0) -> None:
+        """Cuts large TCP frames into segments; not one of BESS's.
+
+        Args:
+            name: The module's name; one is chosen where none is given.
+            mtu: The longest IP packet that leaves, in bytes; 0 means 1,500.
+        """
+        super().__init__(self.mclass, name=name, arg=bess.TsoArg(mtu=mtu))
 
 
 class Update(Module):
@@ -1796,6 +1876,7 @@ BY_NAME: dict[str, type[Module]] = {
     "IPSwap": IPSwap,
     "L2Forward": L2Forward,
     "L4Checksum": L4Checksum,
+    "Lro": Lro,
     "MACSwap": MACSwap,
     "MPLSPop": MPLSPop,
     "Measure": Measure,
@@ -1810,6 +1891,7 @@ BY_NAME: dict[str, type[Module]] = {
     "QueueOut": QueueOut,
     "RandomSplit": RandomSplit,
     "RandomUpdate": RandomUpdate,
+    "Replay": Replay,
     "Replicate": Replicate,
     "Rewrite": Rewrite,
     "RoundRobin": RoundRobin,
@@ -1819,6 +1901,7 @@ BY_NAME: dict[str, type[Module]] = {
     "Split": Split,
     "StaticNAT": StaticNAT,
     "Timestamp": Timestamp,
+    "Tso": Tso,
     "Update": Update,
     "UpdateTTL": UpdateTTL,
     "UrlFilter": UrlFilter,

@@ -27,9 +27,11 @@ __all__ = [
     "PortSettings",
     "PortStats",
     "Service",
+    "StartedService",
     "TreeNode",
     "Violations",
     "WorkerStatus",
+    "ZoneNews",
 ]
 
 
@@ -302,16 +304,17 @@ class HookInfo:
 
 @dataclass(frozen=True)
 class Change:
-    """What a replaced pipeline changed: names of modules and ports."""
+    """What a replaced pipeline changed: names of modules and ports; ``notes`` say what is odd about its metadata."""
 
     kept: tuple[str, ...]
     created: tuple[str, ...]
     removed: tuple[str, ...]
+    notes: tuple[str, ...]
 
     @staticmethod
     def of(record: v1.ReplacePipelineResponse) -> Change:
         """The record of the protocol as this one."""
-        return Change(tuple(record.kept), tuple(record.created), tuple(record.removed))
+        return Change(tuple(record.kept), tuple(record.created), tuple(record.removed), tuple(record.notes))
 
 
 _ACCESS = {1: "read", 2: "write", 3: "update"}
@@ -386,3 +389,33 @@ class Service:
             tuple(record.listens),
             wrap(record.detail),
         )
+
+
+@dataclass(frozen=True)
+class StartedService:
+    """What was started: ``notes`` name settings of its configuration that are the daemon's affair, and not taken."""
+
+    name: str
+    services: tuple[Service, ...]
+    notes: tuple[str, ...]
+
+    @staticmethod
+    def of(record: v1.StartServiceResponse) -> StartedService:
+        """The record of the protocol as this one."""
+        return StartedService(record.name, tuple(Service.of(one) for one in record.services), tuple(record.notes))
+
+
+@dataclass(frozen=True)
+class ZoneNews:
+    """A zone, read again: the ``serial`` that is served now, ``None`` for none, and why what its file holds is not."""
+
+    service: str
+    zone: str
+    serial: int | None
+    fault: str
+
+    @staticmethod
+    def of(record: v1.ZoneNews) -> ZoneNews:
+        """The record of the protocol as this one."""
+        serial = record.serial if record.HasField("serial") else None
+        return ZoneNews(record.service, record.zone, serial, record.fault)

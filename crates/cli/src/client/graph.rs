@@ -19,7 +19,7 @@ pub(crate) fn graph(args: &GraphArgs) -> Result<()> {
 
 fn running(address: &str) -> Result<Diagram> {
     let mut client = reach(address)?;
-    let pipeline = client.show_pipeline()?;
+    let pipeline = client.show_graph()?;
     let counters = once(&mut client, &[Kind::Gates])?;
     let passed = |module: &str, gate: u64| {
         let is_meant = |it: &&tidegate_control::proto::v1::GateCounters| {

@@ -1,106 +1,9 @@
 """Every class of modules that the protocol names: made, commanded, run. What goes in comes out as its table says."""
 
+from arguments import MADE, RUN, packet, value
 from session import *
 
 bess = Bess()
-
-ETHER = bytes.fromhex("020000000002" "020000000001" "0800")
-
-
-def value(number):
-    return {"value_int": number}
-
-
-def packet(src="10.0.0.1", dst="10.1.0.1", sport=1000, dport=2000, proto=17):
-    """An Ethernet frame with an IPv4 packet of 46 bytes."""
-    octets = lambda address: bytes(int(part) for part in address.split("."))
-    ip = bytearray(bytes.fromhex("4500002e00010000400000000000") [:8] + bytes([64, proto, 0, 0]) + octets(src) + octets(dst))
-    total = sum(int.from_bytes(ip[n:n + 2], "big") for n in range(0, 20, 2))
-    total = (total & 0xffff) + (total >> 16)
-    ip[10:12] = (0xffff - ((total & 0xffff) + (total >> 16))).to_bytes(2, "big")
-    ports = sport.to_bytes(2, "big") + dport.to_bytes(2, "big")
-    return ETHER + bytes(ip) + ports + bytes.fromhex("001a0000") + bytes(18)
-
-
-MADE = {
-    "ACL": dict(rules=[dict(src_ip="10.0.0.0/8", dst_ip="10.1.0.0/16", drop=False)]),
-    "ArpResponder": dict(ip="10.0.0.9", mac_addr="02:00:00:00:00:09"),
-    "ExactMatch": dict(fields=[dict(offset=26, num_bytes=4), dict(offset=30, num_bytes=4)]),
-    "FlowGen": dict(template=packet(), pps=1e6, flow_rate=100, flow_duration=1, arrival="exponential",
-                    duration="pareto", quick_rampup=True, ip_src_range=16, port_dst_range=100),
-    "GenericDecap": dict(bytes=14),
-    "GenericEncap": dict(fields=[dict(size=2, value=value(7))]),
-    "HashLB": dict(gates=[0, 1], mode="l4"),
-    "Measure": dict(offset=60),
-    "MetadataTest": dict(write={"x": 4}),
-    "NAT": dict(ext_addrs=[dict(ext_addr="192.0.2.1", port_ranges=[dict(begin=5000, end=6000)])]),
-    "PortInc": dict(port="p"), "PortOut": dict(port="p"),
-    "QueueInc": dict(port="q", qid=0), "QueueOut": dict(port="q", qid=0),
-    "RandomUpdate": dict(fields=[dict(offset=26, size=4, min=1, max=9)]),
-    "RandomSplit": dict(drop_rate=0.5, gates=[0, 1]),
-    "Replicate": dict(gates=[0, 1]), "RoundRobin": dict(gates=[0, 1], mode="packet"),
-    "Rewrite": dict(templates=[packet()]),
-    "SetMetadata": dict(attrs=[dict(name="x", size=4, value_int=9)]),
-    "Split": dict(size=1, offset=0),
-    "StaticNAT": dict(pairs=[dict(int_range=dict(start="10.0.0.0", end="10.0.0.255"),
-                                  ext_range=dict(start="192.0.2.0", end="192.0.2.255"))]),
-    "Update": dict(fields=[dict(offset=0, size=2, value=5)]),
-    "VLANPush": dict(tci=7),
-    "WildcardMatch": dict(fields=[dict(offset=26, num_bytes=4)]),
-    "WorkerSplit": dict(worker_gates={0: 0}),
-}
-
-# Commands that need an argument; in this order.
-RUN = {
-    "ACL": [("add", "ACLArg", dict(rules=[dict(dst_ip="10.2.0.0/16", dst_port=53, established=True)]))],
-    "ArpResponder": [("add", "ArpResponderArg", dict(ip="10.0.0.10", mac_addr="2:0:0:0:0:a"))],
-    "DRR": [("set_quantum_size", "DRRQuantumArg", dict(quantum=1000)),
-            ("set_max_flow_queue_size", "DRRMaxFlowQueueSizeArg", dict(max_queue_size=64))],
-    "Dump": [("set_interval", "DumpArg", dict(interval=2.5))],
-    "ExactMatch": [
-        ("add", "ExactMatchCommandAddArg", dict(gate=3, fields=[value(1), {"value_bin": b"\x0a\x00\x00\x01"}])),
-        ("set_default_gate", "ExactMatchCommandSetDefaultGateArg", dict(gate=1)),
-        ("delete", "ExactMatchCommandDeleteArg", dict(fields=[value(1), value(0x0a000001)])),
-        ("set_runtime_config", "ExactMatchConfig", dict(default_gate=2, rules=[dict(gate=1, fields=[value(4), value(5)])])),
-    ],
-    "FlowGen": [("update", "FlowGenArg", dict(template=packet(), pps=1000)), ("set_burst", "FlowGenCommandSetBurstArg", dict(burst=8))],
-    "HashLB": [("set_mode", "HashLBCommandSetModeArg", dict(fields=[dict(offset=14, num_bytes=4)])),
-               ("set_gates", "HashLBCommandSetGatesArg", dict(gates=[1, 2, 3]))],
-    "IPLookup": [("add", "IPLookupCommandAddArg", dict(prefix="10.0.0.0", prefix_len=8, gate=1)),
-                 ("add", "IPLookupCommandAddArg", dict(prefix="10.9.0.0", prefix_len=16, gate=8192)),
-                 ("delete", "IPLookupCommandDeleteArg", dict(prefix="10.0.0.0", prefix_len=8))],
-    "L2Forward": [
-        ("add", "L2ForwardCommandAddArg", dict(entries=[dict(addr="02:00:00:00:00:01", gate=4)])),
-        ("set_default_gate", "L2ForwardCommandSetDefaultGateArg", dict(gate=-1)),
-        ("populate", "L2ForwardCommandPopulateArg", dict(base="02:00:00:00:01:00", count=100, gate_count=3)),
-        ("lookup", "L2ForwardCommandLookupArg", dict(addrs=["02:00:00:00:00:01", "02:00:00:00:01:04"])),
-        ("delete", "L2ForwardCommandDeleteArg", dict(addrs=["02:00:00:00:00:01"])),
-    ],
-    "MPLSPop": [("set", "MplsPopArg", dict(remove_eth_header=True, next_eth_type=0x800))],
-    "Measure": [("get_summary", "MeasureCommandGetSummaryArg", dict(clear=True, latency_percentiles=[50, 99, 99.9]))],
-    "PortInc": [("set_burst", "PortIncCommandSetBurstArg", dict(burst=4))],
-    "Queue": [("set_burst", "QueueCommandSetBurstArg", dict(burst=8)), ("set_size", "QueueCommandSetSizeArg", dict(size=256)),
-              ("get_status", "QueueCommandGetStatusArg", {}), ("set_runtime_config", "QueueArg", dict(size=512))],
-    "QueueInc": [("set_burst", "QueueIncCommandSetBurstArg", dict(burst=4))],
-    "RandomSplit": [("set_droprate", "RandomSplitCommandSetDroprateArg", dict(drop_rate=0.1)),
-                    ("set_gates", "RandomSplitCommandSetGatesArg", dict(gates=[1]))],
-    "RandomUpdate": [("add", "RandomUpdateArg", dict(fields=[dict(offset=30, size=4, max=5)]))],
-    "Replicate": [("set_gates", "ReplicateCommandSetGatesArg", dict(gates=[1, 2]))],
-    "Rewrite": [("add", "RewriteArg", dict(templates=[packet(dport=1)]))],
-    "RoundRobin": [("set_gates", "RoundRobinCommandSetGatesArg", dict(gates=[1])),
-                   ("set_mode", "RoundRobinCommandSetModeArg", dict(mode="batch"))],
-    "Source": [("set_pkt_size", "SourceCommandSetPktSizeArg", dict(pkt_size=128)), ("set_burst", "SourceCommandSetBurstArg", dict(burst=8))],
-    "Update": [("add", "UpdateArg", dict(fields=[dict(offset=6, size=2, value=5)]))],
-    "VLANPush": [("set_tci", "VLANPushArg", dict(tci=8))],
-    "WildcardMatch": [
-        ("add", "WildcardMatchCommandAddArg", dict(gate=3, priority=5, values=[value(0x0a000000)], masks=[value(0xff000000)])),
-        ("set_default_gate", "WildcardMatchCommandSetDefaultGateArg", dict(gate=1)),
-        ("delete", "WildcardMatchCommandDeleteArg", dict(values=[value(0x0a000000)], masks=[value(0xff000000)])),
-        ("set_runtime_config", "WildcardMatchConfig",
-         dict(default_gate=2, rules=[dict(gate=1, priority=-3, values=[value(4)], masks=[value(255)])])),
-    ],
-    "WorkerSplit": [("reset", "WorkerSplitArg", dict(worker_gates={0: 1, 1: 0}))],
-}
 
 
 def every_class_is_made_and_commanded():
@@ -124,7 +27,7 @@ def every_class_is_made_and_commanded():
 
 
 def initial_arguments_come_back():
-    for name in ("ExactMatch", "WildcardMatch", "NAT", "StaticNAT", "SetMetadata", "PortInc"):
+    for name in ("BPF", "ExactMatch", "WildcardMatch", "NAT", "StaticNAT", "SetMetadata", "PortInc", "Replay", "UrlFilter"):
         module = bess.create_module(name, "", **MADE[name])
         equal(bess.command(module, "get_initial_arg"), facts.message(name + "Arg")(**MADE[name]))
         bess.request("DestroyModule", name=module)
@@ -143,6 +46,15 @@ def configurations_come_back():
     refused(ENOSPC, "no room", bess.command, small, "add", "IPLookupCommandAddArg", **one_more)
     refused(EINVAL, "10.0.0.1/8 names a host", bess.command, small, "add", "IPLookupCommandAddArg",
             prefix="10.0.0.1", prefix_len=8, gate=1)
+    urls = bess.create_module("UrlFilter", "", **MADE["UrlFilter"])
+    bess.command(urls, "add", "UrlFilterArg", blacklist=[dict(host="example.net")])
+    equal([(it.host, it.path) for it in bess.command(urls, "get_runtime_config").blacklist],
+          [("example.org", "/private"), ("example.net", "")])
+    refused(EINVAL, "host is missing", bess.command, urls, "add", "UrlFilterArg", blacklist=[dict(path="/")])
+    bpf = bess.create_module("BPF", "", **MADE["BPF"])
+    refused(ENOENT, "no filter `arp` of priority 2", bess.command, bpf, "delete", "BPFArg",
+            filters=[dict(priority=2, filter="arp", gate=1)])
+    refused(EINVAL, "syntax error", bess.command, bpf, "add", "BPFArg", filters=[dict(filter="tcp port")])
     l2 = bess.create_module("L2Forward")
     bess.command(l2, "add", "L2ForwardCommandAddArg", entries=[dict(addr="02:00:00:00:00:01", gate=4)])
     found = bess.command(l2, "lookup", "L2ForwardCommandLookupArg", addrs=["02:00:00:00:00:01"])
@@ -179,6 +91,8 @@ def tables_steer_packets():
     steered("WildcardMatch", 5, MADE["WildcardMatch"],
             ("add", "WildcardMatchCommandAddArg", dict(gate=1, priority=1, values=[value(0)], masks=[value(0)])),
             ("add", "WildcardMatchCommandAddArg", dict(gate=5, priority=2, values=[value(0x0a000000)], masks=[value(0xff000000)])))
+    steered("BPF", 2, MADE["BPF"],
+            ("add", "BPFArg", dict(filters=[dict(priority=1, filter="ip", gate=3), dict(priority=9, filter="dst net 10.1/16", gate=2)])))
     steered("IPLookup", 2, {}, ("add", "IPLookupCommandAddArg", dict(prefix="10.0.0.0", prefix_len=8, gate=3)),
             ("add", "IPLookupCommandAddArg", dict(prefix="10.1.0.0", prefix_len=16, gate=2)))
     steered("L2Forward", 1, {}, ("add", "L2ForwardCommandAddArg", dict(entries=[dict(addr="02:00:00:00:00:02", gate=1)])))
@@ -238,6 +152,21 @@ def flows_are_generated_and_shared_fairly():
     bess.request("ResetModules")
 
 
+def captures_are_replayed():
+    for more in (dict(flat_out=True), dict(speed=1000), dict(loops=2)):
+        bess.create_module("Replay", "replay", **dict(MADE["Replay"], **more))
+        bess.create_module("BPF", "only", filters=[dict(filter="udp src port 7", gate=1)])
+        bess.create_module("Sink", "end")
+        bess.connect("only", "end", ogate=1)
+        bess.connect("replay", "only")
+        while bess.arrived("end") < 2:
+            pass
+        bess.request("ResetModules")
+    refused(EINVAL, "no regular file", bess.create_module, "Replay", path="/dev/zero")
+    refused(ENOENT, "/nowhere", bess.create_module, "Replay", path="/nowhere")
+    refused(EINVAL, "no pcap file", bess.create_module, "Replay", path=__file__)
+
+
 def tables_on_two_workers_are_alike():
     """A table that was told things on one worker tells them to its likeness on another."""
     core = bess.request("ListWorkers").workers_status[0].core
@@ -247,13 +176,15 @@ def tables_on_two_workers_are_alike():
         bess.connect(name, "rewrite_" + name)
     bess.create_module("ExactMatch", "em", **MADE["ExactMatch"])
     bess.create_module("IPLookup", "routes")
-    bess.create_module("Split", "split", size=1, offset=6)
+    bess.create_module("BPF", "bpf", **MADE["BPF"])
     bess.create_module("Sink", "end")
     rule = dict(gate=3, fields=[value(0x0a000001), value(0x0a010001)])
     bess.command("em", "add", "ExactMatchCommandAddArg", **rule)
     bess.command("routes", "add", "IPLookupCommandAddArg", prefix="10.0.0.0", prefix_len=8, gate=4)
     bess.connect("em", "routes", ogate=3)
-    bess.connect("routes", "end", ogate=4)
+    bess.command("bpf", "add", "BPFArg", filters=[dict(priority=9, filter="udp", gate=6)])
+    bess.connect("routes", "bpf", ogate=4)
+    bess.connect("bpf", "end", ogate=6)
     bess.connect("rewrite_a", "em")
     bess.await_arrival("end", 1000)
     bess.request("AddWorker", wid=1, core=core)
@@ -269,7 +200,7 @@ made = every_class_is_made_and_commanded()
 for step in (
     initial_arguments_come_back, configurations_come_back, tables_steer_packets, rules_keep_packets_out,
     sources_are_translated, time_under_way_is_measured, flows_are_generated_and_shared_fairly,
-    tables_on_two_workers_are_alike,
+    captures_are_replayed, tables_on_two_workers_are_alike,
 ):
     step()
-assert len(made) >= 50, made
+assert len(made) >= 55, made

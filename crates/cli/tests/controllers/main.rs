@@ -28,6 +28,20 @@ fn every_class_is_made_commanded_and_run() {
 }
 
 #[test]
+fn arguments_that_make_no_sense_are_refused_and_packets_flow_on() {
+    let folder = Folder::new("malformed");
+    let fifo = folder.join("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let core = *tidegate_sys::cpu::allowed().last().unwrap();
+    Scene::start_in(folder, &[]).python("malformed.py", &[&fifo, &core.to_string()]);
+}
+
+#[test]
+fn killed_clients_harm_nobody() {
+    Scene::start("killed-client").python("killed.py", &[]);
+}
+
+#[test]
 fn hooks_count_and_capture() {
     let scene = Scene::start("hooks");
     scene.python("hooks.py", &[&scene.folder.path()]);
@@ -47,6 +61,16 @@ fn ports_of_every_driver_have_peers() {
         netlink.disable_ipv6_address_generation(ifindex).unwrap();
         netlink.set_up(ifindex, true).unwrap();
     }
-    let namespace = format!("/proc/{}/fd/{}", std::process::id(), guest.as_fd().as_raw_fd());
-    scene.python("ports.py", &[&scene.folder.path(), &namespace, "far"]);
+    scene.python("ports.py", &[&scene.folder.path(), &path_of(&guest), "far"]);
+}
+
+#[test]
+fn tcp_between_kernels_is_filtered_cut_and_joined() {
+    let guest = Netns::create().unwrap();
+    Scene::start("tcp").python("tcp.py", &[&path_of(&guest)]);
+}
+
+/// Where programs find a namespace, as long as this one runs.
+fn path_of(netns: &Netns) -> String {
+    format!("/proc/{}/fd/{}", std::process::id(), netns.as_fd().as_raw_fd())
 }

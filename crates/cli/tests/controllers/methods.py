@@ -21,7 +21,7 @@ bess.request("DestroyWorker", wid=5)
 refused(ENOENT, "no worker 5", bess.request, "PauseWorker", wid=5)
 refused(EINVAL, "core", bess.request, "AddWorker", wid=7, core=8000)
 
-equal(set(bess.request("ListDrivers").driver_names), {"AFXDPPort", "PCAPPort", "PMDPort", "UnixSocketPort", "VPort"})
+equal(set(bess.request("ListDrivers").driver_names), {"AFXDPPort", "BulkTapPort", "PCAPPort", "PMDPort", "UnixSocketPort", "VPort"})
 assert bess.request("GetDriverInfo", driver_name="VPort").help
 bess.create_port("PMDPort", "null", vdev="net_null0")
 bess.request("SetPortConf", name="null", conf=dict(mtu=1500, admin_up=True))
@@ -61,6 +61,8 @@ assert found.inc.packets > 0 and found.out.packets > 0 and found.inc.bytes == fo
 equal(bess.request("GetLinkStatus", name="null").link_up, True)
 pool = bess.request("DumpMempool", socket=0).dumps[0]
 assert pool.initialized and pool.mp_size >= pool.mp_available_count > 0 and pool.mp_element_size == 2048, pool
+equal((pool.ring_count, pool.ring_count + pool.ring_free_count), (pool.mp_available_count, pool.mp_size))
+assert pool.ring_bytes >= pool.mp_size * 4, pool
 refused(ENOENT, "NUMA node 1000", bess.request, "DumpMempool", socket=1000)
 
 bess.add_tc("limit", "rate_limit", wid=0, resource="bit", limit={"bit": 10**9}, max_burst={"bit": 10**6})

@@ -15,7 +15,7 @@ from interface import Interface  # noqa: E402
 
 EPERM, ENOENT, EIO, EBUSY, EEXIST, ENODEV, EINVAL, ENOSPC, ENOTSUP = 1, 2, 5, 16, 17, 19, 22, 28, 95
 
-facts = Interface((FACTS / "interface.txt").read_text(), "bess.pb")
+facts = Interface((FACTS / "interface.txt").read_text() + (FACTS / "own.txt").read_text(), "bess.pb")
 
 
 class Refused(Exception):

@@ -1,10 +1,10 @@
 //! Services in the daemon, beside a pipeline that changes.
 
 use crate::client::Connection;
-use crate::scene::{has_link, lone_machine, run};
+use crate::scene::{has_link, lone_machine, output, run};
 use crate::service::{TIDEGATE, tempfile};
 use crate::site::Site;
-use crate::zone::Zone;
+use crate::zone::{self, Zone};
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -147,6 +147,29 @@ fn site_and_zone_are_served_while_the_pipeline_is_replaced() {
     }
     client.reset_all(bess::EmptyRequest {}).expect("nothing is left");
     assert_eq!(client.list_workers(bess::EmptyRequest {}).expect("a list").workers_status.len(), 0);
+}
+
+#[test]
+fn services_are_started_reloaded_and_stopped_by_commands() {
+    let (machine, zone) = (lone_machine(), Zone::new(1));
+    let daemon = Daemon::start(&machine, &[]);
+    let (address, config) = (format!("unix:{}", daemon.socket.display()), tempfile("toml"));
+    std::fs::write(&config, format!("[[dns.zone]]\nfile = \"{}\"\n", zone.file())).expect("written");
+    let say = |words: &[&str]| {
+        let words: Vec<&str> =
+            ["service"].iter().chain(words).chain(&["--address", &address]).copied().collect();
+        run(&machine, TIDEGATE, &words)
+    };
+    let started = say(&["start", config.to_str().expect("ASCII"), "--name", "names"]);
+    assert!(started.starts_with("names\n  dns on tidegate0: 10.77.0.2:53"), "{started}");
+    assert!(say(&["list"]).contains("serving"));
+    zone.write(&zone::text(2));
+    assert_eq!(say(&["reload", "names", "--zone", "example.org"]), "names: zone example.org.: serial 2\n");
+    let refused = output(&machine, TIDEGATE, &["service", "reload", "ghost", "--address", &address]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("no service ghost"), "{refused:?}");
+    assert_eq!(say(&["stop", "names"]), "");
+    assert!(say(&["list"]).contains("no services run"));
+    std::fs::remove_file(&config).expect("it was there");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Looking at a daemon and changing it, a command at a time.
 
-use crate::daemon::{Daemon, in_tree};
+use crate::daemon::{Daemon, Scratch, TIDEGATE, in_tree, said};
 use serde_json::Value;
+use std::process::Command;
 
 fn with_example(name: &str) -> Daemon {
     let daemon = Daemon::start();
@@ -103,4 +104,43 @@ fn rates_are_told_as_lines_and_as_json() {
     );
     let one = daemon.say(&["monitor", "--only", "macs", "--count", "1", "--interval", "0.1"]);
     assert!(one.contains("macs:0") && !one.contains("ips:0"), "{one}");
+}
+
+#[test]
+fn what_modules_were_told_later_is_shown_and_can_be_put_back() {
+    let daemon = Daemon::start();
+    for class in ["Source src", "Queue q", "IPLookup routes", "Sink end"] {
+        let words: Vec<&str> = ["add", "module"].into_iter().chain(class.split(' ')).collect();
+        daemon.say(&words);
+    }
+    for link in [["src", "q"], ["q", "routes"], ["routes:1", "end"]] {
+        daemon.say(&["connect", link[0], link[1]]);
+    }
+    daemon.say(&["command", "q", "set_size", "size=128"]);
+    daemon.say(&["command", "q", "set_size", "size=256"]);
+    daemon.say(&["command", "routes", "add", "prefix=10.0.0.0", "prefix_len=8", "gate=1"]);
+    daemon.say(&["command", "routes", "add", "prefix=10.1.0.0", "prefix_len=16", "gate=2"]);
+    daemon.say(&["command", "routes", "delete", "prefix=10.1.0.0", "prefix_len=16"]);
+    let shown = daemon.say(&["show", "pipeline"]);
+    assert!(shown.contains("size=256") && !shown.contains("size=128"), "{shown}");
+    assert!(shown.contains("prefix=\"10.0.0.0\"") && !shown.contains("10.1.0.0"), "{shown}");
+    let file = Scratch::new("told.tg", &shown);
+    let put = daemon.say(&["run", file.path()]);
+    assert!(put.contains("as it was: ") && !put.contains("new: "), "{put}");
+    assert_eq!(daemon.say(&["show", "pipeline"]), shown);
+    daemon.say(&["reset", "all"]);
+    daemon.say(&["run", file.path()]);
+    assert!(daemon.say(&["command", "q", "get_status"]).contains("size=256\n"));
+    assert_eq!(daemon.say(&["show", "pipeline"]), shown);
+}
+
+#[test]
+fn a_check_tells_what_is_read_and_never_written() {
+    let text = "Source() -> reads::MetadataTest(read={tenant=4}) -> Sink()\n";
+    let file = Scratch::new("unwritten.tg", text);
+    let daemon = Daemon::start();
+    for said in [said(Command::new(TIDEGATE).args(["check", file.path()])), daemon.say(&["run", file.path()])]
+    {
+        assert!(said.contains("note: `reads` reads `tenant`, but no module before it writes it"), "{said}");
+    }
 }

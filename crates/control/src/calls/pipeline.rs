@@ -29,9 +29,9 @@ pub fn replace_pipeline(
 
 pub(crate) fn show_pipeline(
     daemon: &mut dyn Controller,
-    _: ShowPipelineRequest,
+    request: ShowPipelineRequest,
 ) -> Result<ShowPipelineResponse, Fault> {
-    Ok(ShowPipelineResponse { pipeline: Some(daemon.pipeline()?) })
+    Ok(ShowPipelineResponse { pipeline: Some(daemon.pipeline(!request.without_commands)?) })
 }
 
 pub(crate) fn show_metadata(

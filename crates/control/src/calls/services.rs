@@ -3,17 +3,18 @@
 use std::path::{Component, PathBuf};
 use std::time::Duration;
 
-use crate::controller::{Ending, ServiceSpec};
+use crate::controller::{Ending, Job, Prepared, ServiceSpec};
 use crate::names::{self, quoted};
 use crate::proto::v1::{
-    ListServicesRequest, ListServicesResponse, StartServiceRequest, StartServiceResponse, StopServiceRequest,
+    ListServicesRequest, ListServicesResponse, ReloadZonesRequest, ReloadZonesResponse, StartServiceRequest,
+    StopServiceRequest,
 };
 use crate::{Controller, Fault, WORKERS_MAX};
 
-pub(crate) fn start_service(
+pub(crate) fn prepare_service(
     daemon: &mut dyn Controller,
     request: StartServiceRequest,
-) -> Result<StartServiceResponse, Fault> {
+) -> Result<Job<Prepared>, Fault> {
     let StartServiceRequest { name, config, directory, workers } = request;
     let mut wids = Vec::new();
     for wid in workers {
@@ -29,7 +30,16 @@ pub(crate) fn start_service(
         return Err(Fault::invalid(format!("directory {given} is not absolute: the daemon is elsewhere")));
     }
     let name = names::optional("service", name)?;
-    daemon.start_service(ServiceSpec { name, config, directory, workers: wids })
+    daemon.prepare_service(ServiceSpec { name, config, directory, workers: wids })
+}
+
+pub(crate) fn reload_zones(
+    daemon: &mut dyn Controller,
+    request: ReloadZonesRequest,
+) -> Result<Job<ReloadZonesResponse>, Fault> {
+    let service = names::optional("service", request.service)?;
+    let zone = names::optional("zone", request.zone)?;
+    daemon.reload_zones(service.as_deref(), zone.as_deref())
 }
 
 /// Begins the end of a service, or looks how far it has come.

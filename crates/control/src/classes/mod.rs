@@ -89,6 +89,7 @@ pub const MODULES: &[ModuleClass] = modules::MODULES;
 /// Every driver that the protocol names.
 pub const DRIVERS: &[Driver] = &[
     driver("AFXDPPort", Kind::AfxdpPortArg, "a network device of the host, by AF_XDP sockets, one a queue"),
+    driver("BulkTapPort", Kind::BulkTapPortArg, "a TAP device that sends and takes large TCP frames"),
     driver("PCAPPort", Kind::PcapPortArg, "a network device of the host, by packet socket"),
     driver("PMDPort", Kind::PmdPortArg, "a NIC, or a virtual device string that one of our ports can serve"),
     driver("UnixSocketPort", Kind::UnixSocketPortArg, "a process that connects to a SEQPACKET socket"),

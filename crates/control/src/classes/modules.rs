@@ -1,6 +1,7 @@
 //! The table of module classes: every class that the protocol names, in the order of their names.
 //!
-//! Names, short names, gates and commands are BESS's, so that its controllers find what they know.
+//! Names, short names, gates and commands are BESS's, so that its controllers find what they know. `Lro`, `Replay` and `Tso`
+//! are ours.
 
 use super::{GateLimits, ModuleClass, ModuleCommand, Safety};
 use crate::Kind;
@@ -184,6 +185,7 @@ pub(super) const MODULES: &[ModuleClass] = &[
         "writes or verifies the checksum of TCP and UDP",
         &[],
     ),
+    class("Lro", "lro", Kind::LroArg, gates(1, 1), "puts TCP segments of a flow together", &[]),
     class(
         "MACSwap",
         "macswap",
@@ -290,6 +292,14 @@ pub(super) const MODULES: &[ModuleClass] = &[
         &[pausing("add", Kind::RandomUpdateArg), pausing("clear", Kind::EmptyArg)],
     ),
     class(
+        "Replay",
+        "replay",
+        Kind::ReplayArg,
+        gates(0, 1),
+        "replays a pcap file in its own pace, or in another",
+        &[live("get_initial_arg", Kind::EmptyArg)],
+    ),
+    class(
         "Replicate",
         "repl",
         Kind::ReplicateArg,
@@ -364,6 +374,7 @@ pub(super) const MODULES: &[ModuleClass] = &[
         "writes the time into packets, for Measure",
         &[],
     ),
+    class("Tso", "tso", Kind::TsoArg, gates(1, 1), "cuts large TCP frames into segments", &[]),
     class(
         "Update",
         "update",

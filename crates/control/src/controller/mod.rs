@@ -20,7 +20,7 @@ pub use hooks::{Direction, GateHooks, HookCall, HookSpec, ResumeHook};
 pub use modules::{CommandCall, Connection, ModuleSpec, Modules};
 pub use pipeline::{Kinds, PipelinePlan, Pipelines};
 pub use ports::{PortSettings, PortSpec, Ports};
-pub use services::{Ending, ServiceSpec, Services};
+pub use services::{Ending, Job, Prepared, ServiceSpec, Services};
 pub use traffic::{
     Above, ClassChange, ClassMove, ClassSpec, Place, Policy, Resource, Slot, Subject, TrafficClasses,
     Violations,

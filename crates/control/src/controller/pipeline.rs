@@ -47,8 +47,8 @@ pub trait Pipelines {
     /// `check_only` it says what would change, and nothing does.
     fn replace_pipeline(&mut self, plan: PipelinePlan, check_only: bool) -> Outcome<ReplacePipelineResponse>;
 
-    /// What runs, in the form in which it can be put back.
-    fn pipeline(&mut self) -> Outcome<PipelineSpec>;
+    /// What runs, in the form in which it can be put back: with all that modules were told, or without.
+    fn pipeline(&mut self, with_commands: bool) -> Outcome<PipelineSpec>;
 
     /// Where attributes lie, of all modules; which are told is the caller's choice.
     fn metadata(&mut self) -> Outcome<ShowMetadataResponse>;

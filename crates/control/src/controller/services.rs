@@ -1,7 +1,8 @@
 //! Web and name servers beside the pipeline.
 
 use super::Outcome;
-use crate::proto::v1::{Service, StartServiceResponse};
+use crate::proto::v1::{ReloadZonesResponse, Service, StartServiceResponse};
+use std::any::Any;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -30,10 +31,26 @@ pub enum Ending {
     },
 }
 
+/// What takes its time and needs nothing of the controller's: done on another thread, while other calls are served.
+pub type Job<T> = Box<dyn FnOnce() -> Outcome<T> + Send>;
+
+/// What was read for a service, as its controller knows it.
+pub type Prepared = Box<dyn Any + Send>;
+
 /// What is asked of services.
 pub trait Services {
-    /// Starts one; `EEXIST` if there is one of that name.
-    fn start_service(&mut self, spec: ServiceSpec) -> Outcome<StartServiceResponse>;
+    /// How what a service needs is read; `EEXIST` if there is one of that name.
+    fn prepare_service(&mut self, spec: ServiceSpec) -> Outcome<Job<Prepared>>;
+
+    /// Starts what was prepared; `EEXIST` if there is one of that name now.
+    fn start_service(&mut self, prepared: Prepared) -> Outcome<StartServiceResponse>;
+
+    /// Has the name servers of one service, or of all, read one zone's files again, or all. Waiting is the job.
+    fn reload_zones(
+        &mut self,
+        service: Option<&str>,
+        zone: Option<&str>,
+    ) -> Outcome<Job<ReloadZonesResponse>>;
 
     /// Has one end: no new connections, and those that there are may take `drain`, or as long as its configuration says.
     /// Called again, it says how far that has come.

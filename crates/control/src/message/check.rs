@@ -24,6 +24,8 @@ const FIELD_LEN_MAX: u64 = 8;
 const NAME_LEN_MAX: usize = 255;
 /// Bytes of a path (`PATH_MAX`), its end not counted.
 const PATH_LEN_MAX: usize = 4095;
+/// Bytes of a host's name (RFC 1035 section 2.3.4).
+const HOST_LEN_MAX: usize = 255;
 /// Bytes of a socket's path (unix(7)), its end counted.
 const SOCKET_PATH_LEN_MAX: usize = 107;
 /// Bytes of an interface's name (`IFNAMSIZ`), its end not counted.
@@ -100,6 +102,14 @@ impl Message {
             Message::UpdateArg(arg) => each("fields", &arg.fields, |field| span(field.offset, field.size)),
             Message::RandomUpdateArg(arg) => each("fields", &arg.fields, random_field),
             Message::SplitArg(arg) => split(arg),
+            Message::MeasureArg(arg) => match &arg.r#type {
+                Some(bess::measure_arg::Type::AttrName(name)) => named("attr_name", name, NAME_LEN_MAX),
+                _ => Ok(()),
+            },
+            Message::TimestampArg(arg) => match &arg.r#type {
+                Some(bess::timestamp_arg::Type::AttrName(name)) => named("attr_name", name, NAME_LEN_MAX),
+                _ => Ok(()),
+            },
             Message::MetadataTestArg(arg) => {
                 let lists = [("read", &arg.read), ("write", &arg.write), ("update", &arg.update)];
                 lists.iter().try_for_each(|(list, sizes)| attribute_sizes(list, sizes))
@@ -133,6 +143,13 @@ impl Message {
             Message::PmdPortArg(arg) => one_of(arg.port.is_some(), "port_id, pci or vdev"),
             Message::UnixSocketPortArg(arg) => text("path", &arg.path, SOCKET_PATH_LEN_MAX),
             Message::VPortArg(arg) => text("ifname", &arg.ifname, INTERFACE_NAME_LEN_MAX),
+            Message::BulkTapPortArg(arg) => {
+                text("ifname", &arg.ifname, INTERFACE_NAME_LEN_MAX)?;
+                text("netns", &arg.netns, PATH_LEN_MAX)
+            }
+            Message::ReplayArg(arg) => named("path", &arg.path, PATH_LEN_MAX),
+            Message::UrlFilterArg(arg) => each("blacklist", &arg.blacklist, url),
+            Message::UrlFilterConfig(arg) => each("blacklist", &arg.blacklist, url),
             Message::TcpdumpArg(arg) => named("fifo", &arg.fifo, PATH_LEN_MAX),
             Message::PcapngArg(arg) => named("fifo", &arg.fifo, PATH_LEN_MAX),
             _ => Ok(()),
@@ -150,6 +167,7 @@ impl Message {
                 each("jitter_percentiles", &arg.jitter_percentiles, |p| real("percentile", *p, 100.0))
             }
             Message::DumpArg(arg) => real("interval", arg.interval, f64::MAX),
+            Message::ReplayArg(arg) => real("speed", arg.speed, f64::MAX),
             Message::FlowGenArg(arg) => {
                 let rates =
                     [("pps", arg.pps), ("flow_rate", arg.flow_rate), ("flow_duration", arg.flow_duration)];
@@ -259,6 +277,11 @@ fn named(what: &str, name: &str, len_max: usize) -> Checked {
         return Err(format!("{what} is missing"));
     }
     text(what, name, len_max)
+}
+
+fn url(url: &bess::url_filter_arg::Url) -> Checked {
+    named("host", &url.host, HOST_LEN_MAX)?;
+    text("path", &url.path, PATH_LEN_MAX)
 }
 
 fn place(field: &Field) -> Checked {

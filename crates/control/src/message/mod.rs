@@ -103,7 +103,7 @@ messages! {
     IpChecksumArg, L4ChecksumArg, SplitArg, TimestampArg, UpdateArg, UrlFilterArg, UrlFilterConfig,
     VlanPopArg, VlanPushArg, VlanSplitArg, VxlanDecapArg, VxlanEncapArg, WildcardMatchArg,
     WildcardMatchConfig, ArpResponderArg, MplsPopArg, WorkerSplitArg, PcapPortArg, PmdPortArg,
-    UnixSocketPortArg, VPortArg, AfxdpPortArg,
+    UnixSocketPortArg, VPortArg, AfxdpPortArg, BulkTapPortArg, LroArg, ReplayArg, TsoArg,
 }
 
 impl Kind {

@@ -9,13 +9,13 @@ use tonic::{Code, Request, Response, Status};
 
 use super::end_of;
 use crate::calls::{pipeline, services};
-use crate::controller::{Ending, Kinds};
+use crate::controller::{Ending, Job, Kinds};
 use crate::proto::v1::control_server::Control;
 use crate::proto::v1::{
-    ListServicesRequest, ListServicesResponse, ReplacePipelineRequest, ReplacePipelineResponse,
-    ShowMetadataRequest, ShowMetadataResponse, ShowPipelineRequest, ShowPipelineResponse,
-    StartServiceRequest, StartServiceResponse, StopServiceRequest, StopServiceResponse, WatchRequest,
-    WatchResponse,
+    ListServicesRequest, ListServicesResponse, ReloadZonesRequest, ReloadZonesResponse,
+    ReplacePipelineRequest, ReplacePipelineResponse, ShowMetadataRequest, ShowMetadataResponse,
+    ShowPipelineRequest, ShowPipelineResponse, StartServiceRequest, StartServiceResponse, StopServiceRequest,
+    StopServiceResponse, WatchRequest, WatchResponse,
 };
 use crate::{Caller, Controller, Errno, Fault};
 
@@ -98,7 +98,20 @@ impl Control for Tidegate {
         &self,
         request: Request<StartServiceRequest>,
     ) -> Result<Response<StartServiceResponse>, Status> {
-        self.answer(request, services::start_service).await
+        let request = request.into_inner();
+        let job = self.control.call(move |controller| services::prepare_service(controller, request)).await;
+        let prepared = elsewhere(job).await.map_err(|fault| status(&fault))?;
+        let outcome = self.control.call(move |controller| controller.start_service(prepared)).await;
+        outcome.map(Response::new).map_err(|fault| status(&fault))
+    }
+
+    async fn reload_zones(
+        &self,
+        request: Request<ReloadZonesRequest>,
+    ) -> Result<Response<ReloadZonesResponse>, Status> {
+        let request = request.into_inner();
+        let job = self.control.call(move |controller| services::reload_zones(controller, request)).await;
+        elsewhere(job).await.map(Response::new).map_err(|fault| status(&fault))
     }
 
     /// The control thread is not kept: it is asked again and again until the service is gone.
@@ -125,6 +138,13 @@ impl Control for Tidegate {
     ) -> Result<Response<ListServicesResponse>, Status> {
         self.answer(request, services::list_services).await
     }
+}
+
+/// Does a job on a thread where it keeps nobody waiting.
+async fn elsewhere<T: Send + 'static>(job: Result<Job<T>, Fault>) -> Result<T, Fault> {
+    let failed =
+        |error| Fault::new(Errno::EIO, format!("the daemon failed inside, please report it: {error}"));
+    tokio::task::spawn_blocking(job?).await.map_err(failed)?
 }
 
 fn every(interval_ms: u32) -> Result<Duration, Fault> {

@@ -141,7 +141,7 @@ def bad_classes():
 
 def ports():
     ok("ResetPorts")
-    equal(ok("ListDrivers"), {"driver_names": ["AFXDPPort", "PCAPPort", "PMDPort", "UnixSocketPort"]})
+    equal(ok("ListDrivers"), {"driver_names": ["AFXDPPort", "BulkTapPort", "PCAPPort", "PMDPort", "UnixSocketPort"]})
     info = ok("GetDriverInfo", driver_name="PMDPort")
     assert info["name"] == "PMDPort" and info["help"], info
     made = ok("CreatePort", driver="UnixSocketPort", arg=bess.any("UnixSocketPortArg", path="@t", confirm_connect=True))
@@ -186,7 +186,7 @@ def bad_ports():
 def modules():
     ok("ResetModules")
     names = ok("ListMclass")["names"]
-    assert "Queue" in names and "NoOP" not in names and len(names) == 51, names
+    assert "Queue" in names and "NoOP" not in names and len(names) == 54, names
     info = ok("GetMclassInfo", name="Queue")
     equal(info["cmds"][:2], ["set_burst", "set_size"])
     equal(info["cmd_args"][:2], ["QueueCommandSetBurstArg", "QueueCommandSetSizeArg"])

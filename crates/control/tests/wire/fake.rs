@@ -413,7 +413,7 @@ impl Pipelines for Fake {
         Ok(v1::ReplacePipelineResponse { created, ..Default::default() })
     }
 
-    fn pipeline(&mut self) -> Outcome<v1::PipelineSpec> {
+    fn pipeline(&mut self, _: bool) -> Outcome<v1::PipelineSpec> {
         Ok(v1::PipelineSpec::default())
     }
 
@@ -432,10 +432,35 @@ impl Pipelines for Fake {
 }
 
 impl Services for Fake {
-    fn start_service(&mut self, spec: ServiceSpec) -> Outcome<v1::StartServiceResponse> {
+    fn prepare_service(&mut self, spec: ServiceSpec) -> Outcome<Job<Prepared>> {
+        self.record(format!("prepare_service {spec:?}"))?;
+        let hold = if spec.name.as_deref() == Some("held") { self.hold.take() } else { None };
+        Ok(Box::new(move || {
+            if let Some((entered, released)) = hold {
+                entered.send(()).unwrap();
+                released.recv().unwrap();
+            }
+            Ok(Box::new(spec) as Prepared)
+        }))
+    }
+
+    fn start_service(&mut self, prepared: Prepared) -> Outcome<v1::StartServiceResponse> {
+        let spec: Box<ServiceSpec> = prepared.downcast().unwrap();
         let name = spec.name.clone().unwrap_or_else(|| "service0".to_owned());
         self.record(format!("start_service {spec:?}"))?;
         Ok(v1::StartServiceResponse { name, ..Default::default() })
+    }
+
+    fn reload_zones(
+        &mut self,
+        service: Option<&str>,
+        zone: Option<&str>,
+    ) -> Outcome<Job<v1::ReloadZonesResponse>> {
+        self.record(format!("reload_zones {service:?} {zone:?}"))?;
+        let service = service.unwrap_or_default().to_owned();
+        let zone = zone.unwrap_or_default().to_owned();
+        let news = v1::ZoneNews { service, zone, serial: Some(7), fault: String::new() };
+        Ok(Box::new(|| Ok(v1::ReloadZonesResponse { zones: vec![news] })))
     }
 
     fn stop_service(&mut self, name: &str, drain: Option<Duration>) -> Outcome<Ending> {

@@ -1,10 +1,13 @@
 //! `tidegate.v1`: whole pipelines, layouts, counters and services; faults as gRPC statuses.
 
+use std::thread;
+
+use crossbeam_channel::bounded;
 use tidegate_control::ClientError;
 use tidegate_control::proto::bess::{
     AddWorkerRequest, CommandRequest, ConnectModulesRequest, CreateModuleRequest, TrafficClass,
 };
-use tidegate_control::proto::v1::{PipelineSpec, WatchRequest};
+use tidegate_control::proto::v1::{PipelineSpec, ReloadZonesRequest, StartServiceRequest, WatchRequest};
 
 use crate::fake::{Daemon, Fake};
 
@@ -122,4 +125,21 @@ fn layouts_and_services_are_told() {
     assert!(client.show_metadata(vec!["ghost".into()]).is_err());
     assert_eq!(client.list_services().unwrap()[0].listens, ["10.77.0.2:80"]);
     assert_eq!(client.show_pipeline().unwrap(), PipelineSpec::default());
+}
+
+#[test]
+fn reading_for_a_service_keeps_no_other_call_waiting() {
+    let (entered, has_entered) = bounded(1);
+    let (release, released) = bounded(1);
+    let daemon = Daemon::start(Fake { hold: Some((entered, released)), ..Fake::default() });
+    let mut starter = daemon.client();
+    let request = StartServiceRequest { name: "held".into(), directory: "/".into(), ..Default::default() };
+    let starting = thread::spawn(move || starter.start_service(request).unwrap().name);
+    has_entered.recv().unwrap();
+    let mut client = daemon.client();
+    client.create_module(module("a", "Sink")).unwrap();
+    let news = client.reload_zones(ReloadZonesRequest { service: "s".into(), zone: "a.".into() }).unwrap();
+    assert_eq!((news[0].zone.as_str(), news[0].serial), ("a.", Some(7)));
+    release.send(()).unwrap();
+    assert_eq!(starting.join().unwrap(), "held");
 }

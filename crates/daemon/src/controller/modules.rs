@@ -102,6 +102,7 @@ impl Daemon {
             port,
             said: Vec::new(),
             planned: Vec::new(),
+            is_told_later: false,
         };
         if !make::is_seated(spec.class) {
             self.shelf.insert(serial, module);
@@ -323,7 +324,7 @@ impl Modules for Daemon {
             };
         }
         if let Some(wish) = self.plant.modules.get_mut(&name) {
-            make::note(wish, command, &arg);
+            wish.is_told_later |= make::note(wish, command, &arg);
         }
         Ok(answer)
     }

@@ -78,11 +78,8 @@ impl Daemon {
     ) -> Outcome {
         let name = spec.name.clone().unwrap_or_default();
         self.plant.check_free("module", &name)?;
-        let is_same = |old: &&ModuleWish| {
-            old.class.name == spec.class.name && old.arg == spec.arg && old.planned == told
-        };
-        if let Some(old) = self.plant.modules.get(&name).filter(is_same) {
-            next.modules.insert(name.clone(), old.clone());
+        if let Some(old) = self.kept(&name, spec, &told)? {
+            next.modules.insert(name.clone(), old);
             answer.kept.push(name);
             return Ok(());
         }
@@ -90,6 +87,34 @@ impl Daemon {
         self.instruct(next, &name, told).map_err(|fault| fault.of(&name))?;
         answer.created.push(name);
         Ok(())
+    }
+
+    /// The module that is so already: it was told this with its pipeline, or all in all.
+    fn kept(&mut self, name: &str, spec: &ModuleSpec, told: &[CommandCall]) -> Outcome<Option<ModuleWish>> {
+        let is_alike = |old: &&ModuleWish| old.class.name == spec.class.name && old.arg == spec.arg;
+        let Some(mut old) = self.plant.modules.get(name).filter(is_alike).cloned() else { return Ok(None) };
+        if old.planned == told {
+            return Ok(Some(old));
+        }
+        if self.commands_of(name)? != told {
+            return Ok(None);
+        }
+        (old.planned, old.is_told_later) = (told.to_vec(), false);
+        Ok(Some(old))
+    }
+
+    /// The commands that bring a fresh module to where this one is.
+    fn commands_of(&mut self, name: &str) -> Outcome<Vec<CommandCall>> {
+        let Some(wish) = self.plant.modules.get(name) else { return Ok(Vec::new()) };
+        let (class, planned) = (wish.class, wish.planned.clone());
+        if !wish.is_told_later {
+            return Ok(planned);
+        }
+        let told = self.told_to(name, &self.plant.clone())?;
+        let call = |(command, arg)| {
+            Some(CommandCall { module: name.to_owned(), command: class.command(command)?, arg })
+        };
+        Ok(told.into_iter().filter_map(call).collect())
     }
 
     /// Tells a new module of `next`, which no worker has yet, what came with the pipeline.
@@ -115,6 +140,7 @@ impl Daemon {
         let next = self.next_of(plan, &mut answer)?;
         crate::plant::check(&next)?;
         crate::plant::place(&next, &self.placement)?;
+        answer.notes = self.lay_out(&next).faults().iter().map(ToString::to_string).collect();
         if check_only {
             return Ok(answer);
         }
@@ -237,7 +263,11 @@ impl Pipelines for Daemon {
         outcome
     }
 
-    fn pipeline(&mut self) -> Outcome<PipelineSpec> {
+    fn pipeline(&mut self, with_commands: bool) -> Outcome<PipelineSpec> {
+        let mut calls = Vec::new();
+        for name in self.plant.modules.keys().filter(|_| with_commands).cloned().collect::<Vec<_>>() {
+            calls.extend(self.commands_of(&name)?);
+        }
         let plant = &self.plant;
         let is_own = |name: &String| plant.owner(name).is_none();
         let workers = plant.workers.iter().filter(|(_, wish)| !wish.is_of_service).map(|(wid, wish)| {
@@ -267,9 +297,8 @@ impl Pipelines for Daemon {
             igate: (*input).into(),
             skip_default_hooks: false,
         });
-        let planned = plant.modules.values().flat_map(|wish| &wish.planned);
-        let commands = planned.map(|call| CommandRequest {
-            name: call.module.clone(),
+        let commands = calls.into_iter().map(|call| CommandRequest {
+            name: call.module,
             cmd: call.command.name.to_owned(),
             arg: Some(call.arg.to_any()),
         });

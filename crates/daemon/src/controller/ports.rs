@@ -216,6 +216,9 @@ impl Ports for Daemon {
             sum.mp_size += (pool.free_count + in_use) as u32;
         }
         sum.mp_populated_size = sum.mp_size;
+        // What is available stands in lists with room for every chunk, a pointer each.
+        (sum.ring_count, sum.ring_free_count) = (sum.mp_available_count, sum.mp_in_use_count);
+        sum.ring_bytes = u64::from(sum.mp_size) * size_of::<usize>() as u64;
         Ok(vec![sum])
     }
 }

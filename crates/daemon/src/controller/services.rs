@@ -8,13 +8,16 @@ use crate::worker::Shape;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_control::classes::{self, Driver, GateLimits, ModuleClass};
-use tidegate_control::controller::{Ending, ModuleSpec, Outcome, PortSpec, ServiceSpec, Services};
+use tidegate_control::controller::{
+    Ending, Job, ModuleSpec, Outcome, PortSpec, Prepared, ServiceSpec, Services,
+};
 use tidegate_control::proto::bess::{EmptyArg, PortIncArg, PortOutArg};
-use tidegate_control::proto::v1::{Service, StartServiceResponse, service::State};
+use tidegate_control::proto::v1::{self, ReloadZonesResponse, Service, StartServiceResponse, service::State};
 use tidegate_control::{Errno, Fault, Kind, Message, generated_name};
 use tidegate_pipeline::Module;
 use tidegate_service::{
-    Counted, Device, Endpoint, Lane, Offer, Settings, Share, Source, attach_all, host, leave, share_out,
+    Counted, Device, Endpoint, Lane, Line, Offer, Settings, Share, Source, Which, ZoneNews, attach_all, host,
+    leave, share_out,
 };
 use tidegate_sys::cpu;
 
@@ -39,6 +42,32 @@ static QUEUE: Driver = Driver {
 /// The highest number of a worker: services' own are taken from there down, pipelines' from 0 up.
 const WID_MAX: u8 = 63;
 
+/// What was read for a service.
+struct Read {
+    name: Option<String>,
+    /// Workers that are named.
+    workers: Vec<u8>,
+    settings: Settings,
+    source: Source,
+    notes: Vec<String>,
+}
+
+impl Read {
+    /// Reads configuration, error pages and zone files, on any thread.
+    fn of(spec: ServiceSpec) -> Outcome<Self> {
+        let mut settings = Settings::parse(&spec.config, &spec.directory).map_err(fault)?;
+        if !spec.workers.is_empty() {
+            settings.config.workers = Some(spec.workers.len() as u32);
+        }
+        let notes = notes(&settings, &spec);
+        let source = Source::prepare(&settings.config).map_err(fault)?;
+        Ok(Self { name: spec.name, workers: spec.workers, settings, source, notes })
+    }
+}
+
+/// How long zones may take to be read.
+const READ_PATIENCE: Duration = Duration::from_secs(600);
+
 /// A service while it comes up.
 struct Rising {
     name: String,
@@ -49,25 +78,26 @@ struct Rising {
 }
 
 impl Daemon {
-    fn start(&mut self, spec: ServiceSpec) -> Outcome<StartServiceResponse> {
+    /// A name that no service has.
+    fn free_name(&self, wanted: Option<&str>) -> Outcome<String> {
         let is_taken = |name: &str| self.services.serving.contains_key(name);
-        let name = spec.name.clone().unwrap_or_else(|| generated_name("service", is_taken));
+        let name = wanted.map_or_else(|| generated_name("service", is_taken), str::to_owned);
         if is_taken(&name) {
             let text =
                 format!("there is a service {name} already: give this one another name, or stop that one");
             return Err(Fault::new(Errno::EEXIST, text));
         }
-        let mut settings = Settings::parse(&spec.config, &spec.directory).map_err(fault)?;
-        if !spec.workers.is_empty() {
-            settings.config.workers = Some(spec.workers.len() as u32);
-        }
-        let notes = notes(&settings, &spec);
-        let source = Source::prepare(&settings.config).map_err(fault)?;
+        Ok(name)
+    }
+
+    fn start(&mut self, read: Read) -> Outcome<StartServiceResponse> {
+        let Read { name, workers, settings, source, notes } = read;
+        let name = self.free_name(name.as_deref())?;
         let devices = Arc::new(attach_all(&settings).map_err(fault)?);
         let shares = share_out(&settings, &devices);
         let opened = source.open(&settings.config, shares.len()).map_err(fault);
         let outcome = opened.and_then(|offer| {
-            let seats = self.seat(&spec.workers, shares, &settings)?;
+            let seats = self.seat(&workers, shares, &settings)?;
             self.raise(Rising { name: name.clone(), settings, devices: Arc::clone(&devices), seats }, offer)
         });
         if let Err(refusal) = outcome {
@@ -210,9 +240,23 @@ impl Daemon {
             port: None,
             said: Vec::new(),
             planned: Vec::new(),
+            is_told_later: false,
         };
         self.shelf.insert(serial, module);
         next.modules.insert(name.to_owned(), wish);
+    }
+}
+
+fn missing(name: &str) -> Fault {
+    Fault::missing(format!("there is no service {name}: ListServices names all"))
+}
+
+fn zone_news(service: &str, news: ZoneNews) -> v1::ZoneNews {
+    v1::ZoneNews {
+        service: service.to_owned(),
+        zone: news.zone,
+        serial: news.serial,
+        fault: news.fault.unwrap_or_default(),
     }
 }
 
@@ -276,10 +320,50 @@ fn records(name: &str, serving: &Serving) -> Vec<Service> {
 }
 
 impl Services for Daemon {
-    fn start_service(&mut self, spec: ServiceSpec) -> Outcome<StartServiceResponse> {
-        let outcome = self.start(spec);
+    fn prepare_service(&mut self, spec: ServiceSpec) -> Outcome<Job<Prepared>> {
+        self.free_name(spec.name.as_deref())?;
+        Ok(Box::new(|| Ok(Box::new(Read::of(spec)?) as Prepared)))
+    }
+
+    fn start_service(&mut self, prepared: Prepared) -> Outcome<StartServiceResponse> {
+        let unknown = |_| Fault::new(Errno::EIO, "what was prepared is no service, please report it");
+        let read: Box<Read> = prepared.downcast().map_err(unknown)?;
+        let outcome = self.start(*read);
         self.tidy_shelf();
         outcome
+    }
+
+    fn reload_zones(
+        &mut self,
+        service: Option<&str>,
+        zone: Option<&str>,
+    ) -> Outcome<Job<ReloadZonesResponse>> {
+        let which = match zone {
+            None => Which::All,
+            Some(zone) => Which::named(zone).map_err(fault)?,
+        };
+        if let Some(name) = service.filter(|name| !self.services.serving.contains_key(*name)) {
+            return Err(missing(name));
+        }
+        let meant = self.services.serving.iter().filter(|(name, _)| service.is_none_or(|it| it == *name));
+        let lines = meant.filter_map(|(name, serving)| Some((name.clone(), serving.offer.zones()?)));
+        let lines: Vec<(String, Line)> = lines.collect();
+        if lines.is_empty() {
+            let text = "no name server is meant: `tidegate show services` names all, by their services";
+            return Err(Fault::missing(text));
+        }
+        let asked: Vec<_> =
+            lines.iter().map(|(name, line)| (name.clone(), line.read(which.clone()))).collect();
+        Ok(Box::new(move || {
+            let mut zones = Vec::new();
+            for (service, news) in asked {
+                let gone =
+                    |_| Fault::new(Errno::EIO, format!("service {service} ended, or still reads zones"));
+                let news = news.recv_timeout(READ_PATIENCE).map_err(gone)?;
+                zones.extend(news.into_iter().map(|it| zone_news(&service, it)));
+            }
+            Ok(ReloadZonesResponse { zones })
+        }))
     }
 
     fn stop_service(&mut self, name: &str, drain: Option<Duration>) -> Outcome<Ending> {
@@ -290,7 +374,7 @@ impl Services for Daemon {
         }
         match self.services.serving.contains_key(name) {
             true => Ok(Ending::Draining),
-            false => Err(Fault::missing(format!("there is no service {name}: ListServices names all"))),
+            false => Err(missing(name)),
         }
     }
 

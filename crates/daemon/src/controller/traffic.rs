@@ -229,11 +229,12 @@ impl TrafficClasses for Daemon {
     fn check_constraints(&mut self) -> Outcome<Violations> {
         let (_, found) = place_as_far_as_may_be(&self.plant, &self.placement);
         let module = |violation: &Violation| ViolatingModule { name: violation.module.clone() };
+        let attributes = self.layout.faults().iter().map(ToString::to_string);
         Ok(Violations {
             fatal: found.iter().any(|violation| violation.is_fatal),
             classes: Vec::new(),
             modules: found.iter().map(module).collect(),
-            texts: found.into_iter().map(|violation| violation.text).collect(),
+            texts: found.into_iter().map(|violation| violation.text).chain(attributes).collect(),
         })
     }
 

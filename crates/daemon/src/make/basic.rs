@@ -3,6 +3,7 @@
 use super::recipe::Sharing::{Alone, Each};
 use super::recipe::{Answer, Class, On, done, refused, row};
 use super::{field, seed};
+use crate::worker::CHUNK_SIZE;
 use tidegate_base::Duration;
 use tidegate_control::Fault;
 use tidegate_control::proto::bess;
@@ -10,6 +11,7 @@ use tidegate_modules::{
     ArpResponder, Buffer, Bypass, BypassParams, DUMP_INTERVAL_DEFAULT, Dump, Hex, NoOp, SOURCE_LEN_DEFAULT,
     Sink, Source, Viewer,
 };
+use tidegate_packet::BATCH_LEN_MAX;
 
 /// Shown of a frame, in bytes.
 const DUMP_LEN_MAX: usize = 64;
@@ -24,7 +26,7 @@ pub(super) const CLASSES: &[&dyn Class] = &[
         &[&On("add", |it: &mut ArpResponder, arg: bess::ArpResponderArg| arp_add(it, &arg))],
     ),
     &row("Buffer", Alone, |_: bess::BufferArg, _| Ok(Buffer::default()), &[]),
-    &row("Bypass", Each, |arg: bess::BypassArg, _| Ok(bypass(&arg)), &[]),
+    &row("Bypass", Each, |arg: bess::BypassArg, _| bypass(&arg), &[]),
     &row(
         "Dump",
         Alone,
@@ -52,12 +54,18 @@ pub(super) const CLASSES: &[&dyn Class] = &[
     ),
 ];
 
-fn bypass(arg: &bess::BypassArg) -> Bypass {
-    Bypass::new(BypassParams {
-        cycles_per_batch: arg.cycles_per_batch,
-        cycles_per_packet: arg.cycles_per_packet,
-        cycles_per_byte: arg.cycles_per_byte,
-    })
+/// Cycles that a full batch may take: some tenths of a second, so that its worker still answers.
+const BATCH_CYCLES_MAX: u64 = 1 << 30;
+
+fn bypass(arg: &bess::BypassArg) -> Result<Bypass, Fault> {
+    let bess::BypassArg { cycles_per_batch, cycles_per_packet, cycles_per_byte } = *arg;
+    let a_packet = u64::from(cycles_per_packet) + u64::from(cycles_per_byte) * CHUNK_SIZE as u64;
+    let a_batch = u64::from(cycles_per_batch) + a_packet * BATCH_LEN_MAX as u64;
+    if a_batch > BATCH_CYCLES_MAX {
+        let text = format!("a full batch would take {a_batch} cycles: {BATCH_CYCLES_MAX} are the most");
+        return Err(Fault::invalid(text));
+    }
+    Ok(Bypass::new(BypassParams { cycles_per_batch, cycles_per_packet, cycles_per_byte }))
 }
 
 /// Bytes of a source's frames; 0 for its own choice.

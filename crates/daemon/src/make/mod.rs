@@ -3,15 +3,18 @@
 //!
 //! ```text
 //!   recipe.rs   a row of a table: how a class is made and commanded      field.rs   what many arguments hold
-//!   basic.rs, ports.rs, header.rs, encap.rs, split.rs, mark.rs, queue.rs, matching.rs, lookup.rs, nat.rs, flow_gen.rs
+//!   basic.rs, ports.rs, header.rs, encap.rs, split.rs, mark.rs, queue.rs, matching.rs, lookup.rs, nat.rs, flow_gen.rs,
+//!   filter.rs, bulk.rs, replay.rs
 //!               a table each
 //! ```
 //! Invariant: whatever the argument, there is a module or a [`Fault`]; a command that is refused changes nothing.
 
 mod basic;
+mod bulk;
 mod encap;
 mod errno;
 mod field;
+mod filter;
 mod flow_gen;
 mod header;
 mod lookup;
@@ -21,6 +24,7 @@ mod nat;
 mod ports;
 mod queue;
 mod recipe;
+mod replay;
 mod split;
 
 pub(crate) use recipe::Retold;
@@ -59,6 +63,9 @@ const FAMILIES: &[&[&dyn Class]] = &[
     lookup::CLASSES,
     nat::CLASSES,
     flow_gen::CLASSES,
+    filter::CLASSES,
+    bulk::CLASSES,
+    replay::CLASSES,
 ];
 
 fn recipe_of(class: &ModuleClass) -> Option<&'static dyn Class> {
@@ -131,12 +138,12 @@ pub(crate) fn retell(class: &ModuleClass, module: &mut dyn Module) -> Option<Ret
     recipe_of(class)?.retell(module)
 }
 
-/// Notes a command that changed a module, and forgets those that it makes void, where another may be made like it.
-pub(crate) fn note(wish: &mut ModuleWish, command: &'static ModuleCommand, arg: &Message) {
-    let Some(recipe) = recipe_of(wish.class) else { return };
-    let is_remembered = recipe.is_seated() || recipe.sharing() == Sharing::Each && !recipe.tells();
-    if !is_remembered || command.name.starts_with("get_") {
-        return;
+/// Notes a command that changed a module, and forgets those that it makes void; the module may tell it itself. False for
+/// one that only asks.
+pub(crate) fn note(wish: &mut ModuleWish, command: &'static ModuleCommand, arg: &Message) -> bool {
+    let Some(recipe) = recipe_of(wish.class).filter(|_| !is_question(command)) else { return false };
+    if recipe.tells() {
+        return true;
     }
     if command.name == "clear" {
         wish.said.retain(|(said, _)| *said != "add");
@@ -145,6 +152,12 @@ pub(crate) fn note(wish: &mut ModuleWish, command: &'static ModuleCommand, arg: 
         wish.said.retain(|(said, _)| *said != command.name);
     }
     wish.said.push((command.name, arg.clone()));
+    true
+}
+
+/// Whether a command changes nothing.
+fn is_question(command: &ModuleCommand) -> bool {
+    command.name.starts_with("get_") || command.name == "lookup"
 }
 
 /// Where draws by lot start.

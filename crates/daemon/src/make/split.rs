@@ -99,13 +99,11 @@ fn split_field(arg: bess::SplitArg) -> Result<Field, Fault> {
 }
 
 fn hash_mode(mode: &str, fields: &[bess::Field]) -> Result<HashMode, Fault> {
+    let layer = (!mode.is_empty()).then(|| mode.parse().map(HashMode::Layer)).transpose().map_err(refused)?;
     if !fields.is_empty() {
         return Ok(HashMode::Fields(fields.iter().map(field::field).collect()));
     }
-    if mode.is_empty() {
-        return Ok(HashMode::default());
-    }
-    mode.parse().map(HashMode::Layer).map_err(refused)
+    Ok(layer.unwrap_or_default())
 }
 
 fn round_robin_mode(mode: &str) -> Result<RoundRobinMode, Fault> {

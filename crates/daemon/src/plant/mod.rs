@@ -61,6 +61,8 @@ pub(crate) struct ModuleWish {
     pub(crate) said: Retold,
     /// Commands that came with the pipeline that it was made for.
     pub(crate) planned: Vec<CommandCall>,
+    /// It was told more since.
+    pub(crate) is_told_later: bool,
 }
 
 /// All that is wished for.

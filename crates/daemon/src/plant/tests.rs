@@ -25,6 +25,7 @@ fn plant(modules: &[(&str, &str)], links: &[(&str, u16, &str, u16)]) -> Plant {
             port: None,
             said: Vec::new(),
             planned: Vec::new(),
+            is_told_later: false,
         };
         plant.modules.insert((*name).to_owned(), wish);
     }

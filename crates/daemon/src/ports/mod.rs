@@ -5,6 +5,7 @@
 //! | `PMDPort` | what its device string names: `vdev.rs` |
 //! | `AFXDPPort`, `PMDPort` of a device | a device of the host, over AF_XDP: `device_ports.rs` |
 //! | `PCAPPort` | a device of the host, beside the kernel's stack |
+//! | `BulkTapPort` | a TAP device in a namespace, that sends and takes large TCP frames: `vport.rs` |
 //! | `VPort` | a TAP device in a namespace or container: `vport.rs` |
 //! | `UnixSocketPort` | whoever connects to a SEQPACKET socket |
 
@@ -22,7 +23,8 @@ use tidegate_port::{DevicePort, Port, UnixSocketConfig, UnixSocketPort};
 use tidegate_sys::device_socket::DeviceSocket;
 
 /// The drivers that there are.
-pub(crate) const DRIVERS: &[&str] = &["AFXDPPort", "PCAPPort", "PMDPort", "UnixSocketPort", "VPort"];
+pub(crate) const DRIVERS: &[&str] =
+    &["AFXDPPort", "BulkTapPort", "PCAPPort", "PMDPort", "UnixSocketPort", "VPort"];
 
 /// Ethernet's header, and a tag.
 const LINK_LEN: usize = 18;
@@ -55,6 +57,7 @@ pub(crate) fn open(name: &str, spec: &PortSpec) -> Result<Opened, Fault> {
         },
         Message::PcapPortArg(arg) => open_device(&arg.dev),
         Message::UnixSocketPortArg(arg) => open_unix_socket(name, arg),
+        Message::BulkTapPortArg(arg) => vport::open_bulk(name, arg),
         Message::VPortArg(arg) => vport::open(name, arg),
         _ => Err(Fault::unsupported(format!("there are no ports of driver {} here yet", spec.driver.name))),
     }

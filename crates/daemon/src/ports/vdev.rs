@@ -10,6 +10,7 @@
 
 use super::device::Device;
 use super::{Opened, failed, open_device};
+use crate::files;
 use tidegate_control::Fault;
 use tidegate_port::{
     Capture, CaptureError, MemifConfig, MemifRole, NULL_LEN_DEFAULT, NullPort, PcapPort, Replay, open_memif,
@@ -20,6 +21,8 @@ use tidegate_sys::tap::Tap;
 pub(super) const KINDS: &[&str] = &["net_null", "net_pcap", "net_af_packet", "net_tap", "net_memif"];
 /// The longest frame of a null device.
 const NULL_LEN_MAX: usize = 1536;
+/// Bytes of a socket's path (unix(7)), its end counted.
+const SOCKET_PATH_LEN_MAX: usize = 107;
 /// Where DPDK's driver looks unless told otherwise.
 const MEMIF_SOCKET: &str = "/run/memif.sock";
 
@@ -108,8 +111,11 @@ fn open_pcap(vdev: &Vdev<'_>) -> Result<Opened, Fault> {
         return open_device(device);
     }
     let refused = |error: CaptureError| failed(error.to_string());
-    let replay = vdev.option("rx_pcap").map(Replay::open).transpose().map_err(refused)?;
-    let capture = vdev.option("tx_pcap").map(Capture::create).transpose().map_err(refused)?;
+    let (from, to) = (vdev.option("rx_pcap"), vdev.option("tx_pcap"));
+    from.map(files::check_capture).transpose()?;
+    to.map(files::check_target).transpose()?;
+    let replay = from.map(Replay::open).transpose().map_err(refused)?;
+    let capture = to.map(Capture::create).transpose().map_err(refused)?;
     Ok(Opened::alone(PcapPort::new(replay, capture)))
 }
 
@@ -133,6 +139,11 @@ fn memif_config(vdev: &Vdev<'_>) -> Result<MemifConfig, Fault> {
     let is_abstract = vdev.is_first("socket-abstract", &["yes"], &["no"])?;
     let path = vdev.option("socket").unwrap_or(MEMIF_SOCKET);
     let socket = if is_abstract { format!("@{path}") } else { path.to_owned() };
+    if socket.len() > SOCKET_PATH_LEN_MAX {
+        let text =
+            format!("the socket's path has {} bytes: {SOCKET_PATH_LEN_MAX} are the most", socket.len());
+        return Err(Fault::invalid(text));
+    }
     let own = MemifConfig::new(&socket, if is_client { MemifRole::Client } else { MemifRole::Server });
     Ok(MemifConfig {
         id: vdev.number("id", 0, 0, u32::MAX.into())? as u32,

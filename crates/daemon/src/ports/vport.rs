@@ -1,4 +1,4 @@
-//! VPort: a virtual interface in the host, in a namespace or in a container.
+//! VPort and BulkTapPort: a virtual interface in the host, in a namespace or in a container.
 //!
 //! ```text
 //!   namespace or container                       daemon
@@ -8,31 +8,53 @@
 //! holds them, so that nothing is left when the daemon is killed, and a container that ends takes its device along.
 
 use super::device::Device;
-use super::{Opened, failed};
+use super::{LINK_LEN, Opened, failed};
 use std::net::IpAddr;
 use std::process::Command;
-use tidegate_control::proto::bess::{VPortArg, v_port_arg::Cpid};
+use tidegate_control::proto::bess::{BulkTapPortArg, VPortArg, v_port_arg::Cpid};
 use tidegate_control::{Errno, Fault};
+use tidegate_port::BulkTapPort;
 use tidegate_sys::netlink::Address;
 use tidegate_sys::netns::{Netns, NetnsError};
-use tidegate_sys::tap::Tap;
+use tidegate_sys::tap::{BulkTap, Tap, TapError};
 
 pub(super) fn open(name: &str, arg: &VPortArg) -> Result<Opened, Fault> {
     check(arg)?;
-    let addresses = arg.ip_addrs.iter().map(|text| address(text)).collect::<Result<Vec<_>, _>>()?;
     let netns = arg.cpid.as_ref().map(netns_of).transpose()?;
     let ifname = if arg.ifname.is_empty() { name } else { &arg.ifname };
+    let (tap, device) = raise(ifname, netns, &arg.ip_addrs, Tap::open, Tap::name)?;
+    device.on_tap(tap)
+}
+
+/// The same, whose kernel sends and takes large TCP frames.
+pub(super) fn open_bulk(name: &str, arg: &BulkTapPortArg) -> Result<Opened, Fault> {
+    let netns = (!arg.netns.is_empty()).then(|| netns_of(&Cpid::Netns(arg.netns.clone()))).transpose()?;
+    let ifname = if arg.ifname.is_empty() { name } else { &arg.ifname };
+    let (tap, device) = raise(ifname, netns, &arg.ip_addrs, BulkTap::open, BulkTap::name)?;
+    let mtu = device.info()?.mtu as usize;
+    Ok(Opened { port: Box::new(BulkTapPort::new(tap, mtu + LINK_LEN)), device: Some(device) })
+}
+
+/// A device in a namespace, up and with addresses.
+fn raise<T: Send>(
+    ifname: &str,
+    netns: Option<Netns>,
+    addresses: &[String],
+    open: fn(&str) -> Result<T, TapError>,
+    name_of: fn(&T) -> &str,
+) -> Result<(T, Device), Fault> {
+    let addresses = addresses.iter().map(|text| address(text)).collect::<Result<Vec<_>, _>>()?;
     let tap = match &netns {
-        None => Tap::open(ifname),
-        Some(netns) => netns.run(|| Tap::open(ifname)).map_err(|error| gone(&error))?,
+        None => open(ifname),
+        Some(netns) => netns.run(|| open(ifname)).map_err(|error| gone(&error))?,
     };
     let tap = tap.map_err(|error| failed(error.to_string()))?;
-    let device = Device::own(tap.name(), netns)?;
+    let device = Device::own(name_of(&tap), netns)?;
     let mut netlink = device.netlink()?;
     for address in addresses {
         netlink.add_address(device.ifindex(), address).map_err(|error| failed(error.to_string()))?;
     }
-    device.on_tap(tap)
+    Ok((tap, device))
 }
 
 /// What a TAP device cannot do.

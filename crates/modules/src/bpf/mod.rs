@@ -75,6 +75,11 @@ impl Bpf {
         self.filters.clear();
     }
 
+    /// All filters, in the order in which they are tried.
+    pub fn filters(&self) -> impl Iterator<Item = &BpfFilter> {
+        self.filters.iter().map(|(filter, _)| filter)
+    }
+
     #[inline]
     fn gate_of(&self, data: &[u8]) -> u16 {
         let found = self.filters.iter().find(|(filter, _)| filter.program.run(data) != 0);

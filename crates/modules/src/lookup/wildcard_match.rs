@@ -16,6 +16,7 @@ use super::key::KeyFields;
 use super::{LookupError, outer_gate, table_gate};
 use crate::field::Field;
 use crate::steer::emit_each;
+use std::collections::{BTreeMap, HashMap};
 use tidegate_packet::Batch;
 use tidegate_pipeline::metadata::{Attribute, Place};
 use tidegate_pipeline::{Context, GateCounts, Module};
@@ -43,13 +44,37 @@ pub struct WildcardMatchConfig {
     pub rules: Vec<WildcardMatchRule>,
 }
 
+/// The rules as they are shown, so that neither adding nor deleting one looks at the others.
+#[derive(Default)]
+struct Rules {
+    /// By the number of their adding: oldest first.
+    by_age: BTreeMap<u64, WildcardMatchRule>,
+    /// By values and masks.
+    ages: HashMap<(Vec<u64>, Vec<u64>), u64>,
+    next_age: u64,
+}
+
+impl Rules {
+    /// One with the values and masks of another takes its place.
+    fn put(&mut self, rule: &WildcardMatchRule) {
+        let age = *self.ages.entry((rule.values.clone(), rule.masks.clone())).or_insert(self.next_age);
+        self.next_age += u64::from(age == self.next_age);
+        self.by_age.insert(age, rule.clone());
+    }
+
+    fn remove(&mut self, values: &[u64], masks: &[u64]) {
+        if let Some(age) = self.ages.remove(&(values.to_vec(), masks.to_vec())) {
+            self.by_age.remove(&age);
+        }
+    }
+}
+
 /// The module.
 pub struct WildcardMatch {
     key: KeyFields,
     table: Wildcard,
     seed: u64,
-    /// The rules as they are shown, oldest first.
-    rules: Vec<WildcardMatchRule>,
+    rules: Rules,
     keys: Box<Keys>,
     short_count: u64,
 }
@@ -60,7 +85,7 @@ impl WildcardMatch {
         let key = KeyFields::new(fields, &[])?;
         let table = Wildcard::new(key.fields().clone(), NO_GATE, seed);
         let keys = Box::new(Keys::new(key.fields()));
-        Ok(Self { key, table, seed, rules: Vec::new(), keys, short_count: 0 })
+        Ok(Self { key, table, seed, rules: Rules::default(), keys, short_count: 0 })
     }
 
     /// The fields it was made with.
@@ -72,25 +97,21 @@ impl WildcardMatch {
     pub fn add(&mut self, rule: &WildcardMatchRule) -> Result<(), LookupError> {
         let gate = table_gate(rule.gate)?;
         self.table.add(&rule.values, &rule.masks, rule.priority, gate)?;
-        let same = |it: &&mut WildcardMatchRule| it.values == rule.values && it.masks == rule.masks;
-        match self.rules.iter_mut().find(same) {
-            Some(before) => before.clone_from(rule),
-            None => self.rules.push(rule.clone()),
-        }
+        self.rules.put(rule);
         Ok(())
     }
 
     /// Deletes the rule with these values and masks.
     pub fn delete(&mut self, values: &[u64], masks: &[u64]) -> Result<(), LookupError> {
         self.table.delete(values, masks)?;
-        self.rules.retain(|it| it.values != values || it.masks != masks);
+        self.rules.remove(values, masks);
         Ok(())
     }
 
     /// Deletes every rule; the default gate stays.
     pub fn clear(&mut self) {
         self.table.clear();
-        self.rules.clear();
+        self.rules = Rules::default();
     }
 
     /// Sends frames that meet no rule to `gate`; 8192 drops them.
@@ -101,7 +122,8 @@ impl WildcardMatch {
 
     /// The default gate and all rules.
     pub fn config(&self) -> WildcardMatchConfig {
-        WildcardMatchConfig { default_gate: outer_gate(self.table.default_gate()), rules: self.rules.clone() }
+        let rules = self.rules.by_age.values().cloned().collect();
+        WildcardMatchConfig { default_gate: outer_gate(self.table.default_gate()), rules }
     }
 
     /// Has it be as `config` says; on an error nothing changes.

@@ -6,13 +6,16 @@
 //! | tasks | one: receives up to a burst of frames a turn |
 //! | parameters | the port whose frames are that queue's; prefetch; burst (1 to 32; the worker's batch unless told) |
 //! | counters | the port's own |
+//! | dropped | frames with a tail, where the next module does not take them (`too_long`) |
 //!
 //! A worker's port is a queue of a device: the daemon opens one for each queue that a worker reads, so this differs from
 //! `port_in` in its parameters only.
 
+use crate::bulk::drop_bulk;
 use crate::parameter::{ParameterError, in_range};
-use tidegate_packet::{BATCH_LEN_MAX, Batch, prefetch};
+use tidegate_packet::{BATCH_LEN_MAX, Batch, Pool, prefetch};
 use tidegate_pipeline::{Context, GateCounts, Module, PortIndex, Work};
+use tidegate_port::Port;
 
 /// How it is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,11 +69,15 @@ impl Module for QueueInc {
     fn run(&mut self, ctx: &mut Context<'_>, _: usize) -> Work {
         let batch = &mut self.batch;
         batch.set_len_max(self.burst.min(ctx.batch_len()));
-        let packet_count = ctx.with_port(self.params.port, |port, pool| port.rx(pool, batch)).unwrap_or(0);
+        let receive = |port: &mut dyn Port, pool: &mut Pool| (port.rx(pool, batch), port.receives_bulk());
+        let (packet_count, is_bulk) = ctx.with_port(self.params.port, receive).unwrap_or((0, false));
         if self.params.prefetch {
             batch.iter().for_each(|frame| prefetch(frame.data()));
         }
         let byte_count = batch.byte_count();
+        if is_bulk && ctx.bulk_len_max(0) == 0 {
+            drop_bulk(ctx, batch);
+        }
         ctx.emit_batch(0, batch);
         Work { packet_count, byte_count }
     }

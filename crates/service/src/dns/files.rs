@@ -49,6 +49,14 @@ pub enum Which {
     Named(NameBuf),
 }
 
+impl Which {
+    /// That zone's, by its name as text.
+    pub fn named(zone: &str) -> crate::error::Result<Self> {
+        let wrong = |_| crate::error::wrong_input(format!("`{}` is no name of a zone", zone.escape_debug()));
+        zone.parse().map(Self::Named).map_err(wrong)
+    }
+}
+
 /// All zone files of a server.
 #[derive(Default)]
 pub(crate) struct ZoneFiles {

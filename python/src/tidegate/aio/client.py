@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Iterable
 from types import TracebackType
@@ -12,7 +13,7 @@ from ..address import ADDRESS_DEFAULT, Address
 from ..errors import Unreachable
 from ..module import Module, name_of
 from ..proto import bess, v1
-from ..records import MetadataLayout, Service
+from ..records import MetadataLayout, Service, StartedService, ZoneNews
 from .calls import Calls
 from .faces import Classes, Modules, PipelineFace, Ports, Stats, Workers
 from .hooks import Hooks
@@ -89,6 +90,40 @@ class Client:
         """Web and name servers that the daemon runs."""
         got = await self.calls.own("ListServices", v1.ListServicesRequest(), v1.ListServicesResponse)
         return tuple(Service.of(one) for one in got.services)
+
+    async def start_service(
+        self, config: str, *, name: str = "", directory: str | os.PathLike[str] = "/", workers: Iterable[int] = ()
+    ) -> StartedService:
+        """Starts the web and name servers of a configuration, beside what runs.
+
+        Args:
+            config: The configuration in TOML, as ``tidegate serve`` takes it.
+            name: What to call it; empty for the first of service0, service1... that is free.
+            directory: What relative paths in it are relative to, on the daemon's machine.
+            workers: Workers to run it on beside what they run; none for workers of its own.
+
+        Raises:
+            Refused: It cannot be served; nothing is left of it.
+        """
+        request = v1.StartServiceRequest(name=name, config=config, directory=os.fspath(directory), workers=workers)
+        return StartedService.of(await self.calls.own("StartService", request, v1.StartServiceResponse))
+
+    async def stop_service(self, name: str, *, drain: float | None = None) -> int:
+        """Ends a service, and waits until it is gone: how many connections were cut.
+
+        Args:
+            name: The service.
+            drain: Seconds that connections may take to finish; as its configuration says unless given.
+        """
+        drain_ms = None if drain is None else round(drain * 1000)
+        request = v1.StopServiceRequest(name=name, drain_ms=drain_ms)
+        return (await self.calls.own("StopService", request, v1.StopServiceResponse)).cut_connections
+
+    async def reload_zones(self, service: str = "", zone: str = "") -> tuple[ZoneNews, ...]:
+        """Has name servers read zone files again: of one service and zone, or of all, and waits until they have."""
+        request = v1.ReloadZonesRequest(service=service, zone=zone)
+        got = await self.calls.own("ReloadZones", request, v1.ReloadZonesResponse)
+        return tuple(ZoneNews.of(one) for one in got.zones)
 
     async def close(self) -> None:
         """Closes the connection."""

@@ -1687,6 +1687,30 @@ class WorkerSplitArg(_Message):
     def worker_gates(self) -> _Map[int, int]: ...
     def __init__(self, *, worker_gates: Mapping[int, int] | None = ...) -> None: ...
 
+class LroArg(_Message):
+    """Puts TCP segments together; not one of BESS's."""
+
+    hold_ns: int
+    flow_count: int
+    def __init__(self, *, hold_ns: int | None = ..., flow_count: int | None = ...) -> None: ...
+
+class ReplayArg(_Message):
+    """Replays a pcap file in its own pace; not one of BESS's."""
+
+    path: str
+    speed: float
+    flat_out: bool
+    loops: int
+    def __init__(
+        self, *, path: str | None = ..., speed: float | None = ..., flat_out: bool | None = ..., loops: int | None = ...
+    ) -> None: ...
+
+class TsoArg(_Message):
+    """Cuts large TCP frames into segments; not one of BESS's."""
+
+    mtu: int
+    def __init__(self, *, mtu: int | None = ...) -> None: ...
+
 class PCAPPortArg(_Message):
     """A device, opened with a packet socket."""
 
@@ -1730,6 +1754,17 @@ class AFXDPPortArg(_Message):
         steer: Iterable[str] | None = ...,
         xdp_mode: str | None = ...,
         zero_copy: str | None = ...,
+    ) -> None: ...
+
+class BulkTapPortArg(_Message):
+    """A TAP device whose kernel leaves the cutting of TCP, and checksums, to the daemon; not one of BESS's."""
+
+    ifname: str
+    netns: str
+    @property
+    def ip_addrs(self) -> _Scalars[str]: ...
+    def __init__(
+        self, *, ifname: str | None = ..., netns: str | None = ..., ip_addrs: Iterable[str] | None = ...
     ) -> None: ...
 
 class UnixSocketPortArg(_Message):

@@ -60,17 +60,22 @@ class ReplacePipelineResponse(_Message):
     def created(self) -> _Scalars[str]: ...
     @property
     def removed(self) -> _Scalars[str]: ...
+    @property
+    def notes(self) -> _Scalars[str]: ...
     def __init__(
         self,
         *,
         kept: Iterable[str] | None = ...,
         created: Iterable[str] | None = ...,
         removed: Iterable[str] | None = ...,
+        notes: Iterable[str] | None = ...,
     ) -> None: ...
 
 class ShowPipelineRequest(_Message):
     """Asks for the pipeline that runs."""
-    def __init__(self) -> None: ...
+
+    without_commands: bool
+    def __init__(self, *, without_commands: bool | None = ...) -> None: ...
 
 class ShowPipelineResponse(_Message):
     """The pipeline that runs."""
@@ -303,6 +308,30 @@ class ListServicesResponse(_Message):
     @property
     def services(self) -> _Messages[Service]: ...
     def __init__(self, *, services: Iterable[Service] | None = ...) -> None: ...
+
+class ReloadZonesRequest(_Message):
+    """Whose zone files to read."""
+
+    service: str
+    zone: str
+    def __init__(self, *, service: str | None = ..., zone: str | None = ...) -> None: ...
+
+class ReloadZonesResponse(_Message):
+    """What came of reading."""
+    @property
+    def zones(self) -> _Messages[ZoneNews]: ...
+    def __init__(self, *, zones: Iterable[ZoneNews] | None = ...) -> None: ...
+
+class ZoneNews(_Message):
+    """A zone, read again."""
+
+    service: str
+    zone: str
+    serial: int
+    fault: str
+    def __init__(
+        self, *, service: str | None = ..., zone: str | None = ..., serial: int | None = ..., fault: str | None = ...
+    ) -> None: ...
 
 class Service(_Message):
     """A server that the daemon runs."""
