@@ -154,11 +154,14 @@ def flows_are_generated_and_shared_fairly():
 
 def captures_are_replayed():
     for more in (dict(flat_out=True), dict(speed=1000), dict(loops=2)):
+        # It begins with its first turn.
+        bess.request("PauseAll")
         bess.create_module("Replay", "replay", **dict(MADE["Replay"], **more))
         bess.create_module("BPF", "only", filters=[dict(filter="udp src port 7", gate=1)])
         bess.create_module("Sink", "end")
         bess.connect("only", "end", ogate=1)
         bess.connect("replay", "only")
+        bess.resume_all()
         while bess.arrived("end") < 2:
             pass
         bess.request("ResetModules")
