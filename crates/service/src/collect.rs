@@ -243,6 +243,7 @@ fn of_dns(server: &mut NameServer) -> Named {
     let mut counters = named([
         ("udp_queries", udp.query_count),
         ("udp_ready", udp.ready_count),
+        ("udp_common", udp.common_count),
         ("udp_found", udp.found_count),
         ("udp_kept", udp.kept_count),
         ("udp_answered", udp.answered_count),
