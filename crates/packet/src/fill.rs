@@ -1,13 +1,12 @@
 //! The same bytes into every frame of a batch.
 //!
-//! What it costs is stores: a processor finishes one or two a cycle. So short data goes as a whole cache line, in one store
-//! where the processor has registers as long, with what lies behind the data in its line; and a header that says already
-//! what it shall is not written again.
+//! What it costs is stores: a processor finishes one or two a cycle. So short data goes in two that overlap, of 32 bytes
+//! where the processor has such registers, and a header that says already what it shall is not written again.
 
 use crate::batch::Batch;
 
-/// Bytes that are written at once: fresh data begins with a cache line.
-const BLOCK_LEN: usize = 64;
+/// Bytes of one store.
+const BLOCK_LEN: usize = 32;
 
 type Block = [u8; BLOCK_LEN];
 
@@ -16,13 +15,11 @@ impl Batch {
     /// [`FRESH_LEN_MAX`](crate::FRESH_LEN_MAX), if there are more.
     #[inline]
     pub fn fill(&mut self, bytes: &[u8]) {
-        let mut block = [0; BLOCK_LEN];
-        match block.get_mut(..bytes.len()) {
-            Some(place) => {
-                place.copy_from_slice(bytes);
-                fill_short(self, &block, bytes.len());
+        match (bytes.first_chunk(), bytes.last_chunk()) {
+            (Some(head), Some(tail)) if bytes.len() <= 2 * BLOCK_LEN => {
+                fill_short(self, head, tail, bytes.len());
             }
-            None => self.iter_mut().for_each(|frame| {
+            _ => self.iter_mut().for_each(|frame| {
                 let data = frame.renew(bytes.len());
                 data.copy_from_slice(&bytes[..data.len()]);
             }),
@@ -30,39 +27,31 @@ impl Batch {
     }
 }
 
-/// The first `len` bytes of `block`.
+/// Data whose first and last block leave nothing out between them.
 #[inline]
-fn fill_short(batch: &mut Batch, block: &Block, len: usize) {
+fn fill_short(batch: &mut Batch, head: &Block, tail: &Block, len: usize) {
     #[cfg(target_arch = "x86_64")]
-    {
-        if std::arch::is_x86_feature_detected!("avx512f") {
-            // SAFETY: the processor has the feature.
-            return unsafe { fill_by_avx512(batch, block, len) };
-        }
-        if std::arch::is_x86_feature_detected!("avx") {
-            // SAFETY: the processor has the feature.
-            return unsafe { fill_by_avx(batch, block, len) };
-        }
+    if std::arch::is_x86_feature_detected!("avx") {
+        // SAFETY: the processor has the feature.
+        return unsafe { fill_by_avx(batch, head, tail, len) };
     }
-    fill_by_blocks(batch, block, len);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
-fn fill_by_avx512(batch: &mut Batch, block: &Block, len: usize) {
-    fill_by_blocks(batch, block, len);
+    fill_by_blocks(batch, head, tail, len);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx")]
-fn fill_by_avx(batch: &mut Batch, block: &Block, len: usize) {
-    fill_by_blocks(batch, block, len);
+fn fill_by_avx(batch: &mut Batch, head: &Block, tail: &Block, len: usize) {
+    fill_by_blocks(batch, head, tail, len);
 }
 
 #[inline(always)]
-fn fill_by_blocks(batch: &mut Batch, block: &Block, len: usize) {
-    let block = *block;
-    batch.iter_mut().for_each(|frame| *frame.renew_block(len) = block);
+fn fill_by_blocks(batch: &mut Batch, head: &Block, tail: &Block, len: usize) {
+    let (head, tail) = (*head, *tail);
+    for frame in batch.iter_mut() {
+        let data = frame.renew(len);
+        data.first_chunk_mut().into_iter().for_each(|place| *place = head);
+        data.last_chunk_mut().into_iter().for_each(|place| *place = tail);
+    }
 }
 
 #[cfg(test)]

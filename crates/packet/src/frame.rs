@@ -267,26 +267,13 @@ impl Frame {
     #[inline]
     pub fn renew(&mut self, len: usize) -> &mut [u8] {
         let len = len.min(FRESH_LEN_MAX);
-        self.renew_extent(len);
-        // SAFETY: no chunk is smaller than CHUNK_LEN_MIN, and this frame is its only owner.
-        unsafe { std::slice::from_raw_parts_mut(self.origin().as_ptr().add(HEADROOM_LEN), len) }
-    }
-
-    /// The same for at most `N` bytes; what lies behind them up to `N` is given too, to be written with them.
-    #[inline]
-    pub(crate) fn renew_block<const N: usize>(&mut self, len: usize) -> &mut [u8; N] {
-        const { assert!(N <= FRESH_LEN_MAX) };
-        self.renew_extent(len.min(N));
-        // SAFETY: no chunk is smaller than CHUNK_LEN_MIN, and this frame is its only owner, of its tailroom too.
-        unsafe { self.origin().add(HEADROOM_LEN).cast().as_mut() }
-    }
-
-    #[inline]
-    fn renew_extent(&mut self, len: usize) {
+        let fresh = Extent::new(HEADROOM_LEN, len);
         // To look is cheaper than to write.
-        if self.extent() != Extent::new(HEADROOM_LEN, len) {
+        if self.extent() != fresh {
             self.set_extent(HEADROOM_LEN, len);
         }
+        // SAFETY: no chunk is smaller than CHUNK_LEN_MIN, and this frame is its only owner.
+        unsafe { std::slice::from_raw_parts_mut(self.origin().as_ptr().add(HEADROOM_LEN), len) }
     }
 
     /// Makes the frame empty, with the data to come at `start` from the chunk's origin, or at its end if that is further.
