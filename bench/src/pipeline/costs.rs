@@ -3,6 +3,7 @@
 //! Counters are always there; `tidegate-bench-uncounted`, beside this program, is this bench built without them
 //! (`--features uncounted`): it is run for the lines that show what they cost.
 
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
@@ -74,21 +75,28 @@ fn metadata(batch: usize, place: Place) -> Result<Parts> {
     row(batch, vec![Box::new(set)])
 }
 
-/// The rate of a line without counters, if it is one to show their cost, and there is such a bench.
-pub(super) fn without_counters(line: &Line, args: &Args) -> Result<Option<f64>> {
-    let program = std::env::current_exe().context("where this program is")?.with_file_name(UNCOUNTED);
-    if !IS_COUNTED || !COUNTED_LINES.contains(&line.name) || !program.exists() {
+/// The rates of a line with counters and without, if it is one to show their cost, and there is such a bench. Each by a
+/// process of its own, so that nothing but the counters is different.
+pub(super) fn with_and_without_counters(line: &Line, args: &Args) -> Result<Option<(f64, f64)>> {
+    let program = std::env::current_exe().context("where this program is")?;
+    let uncounted = program.with_file_name(UNCOUNTED);
+    if !IS_COUNTED || !COUNTED_LINES.contains(&line.name) || !uncounted.exists() {
         return Ok(None);
     }
-    let mut command = Command::new(&program);
+    Ok(Some((rate_of(&program, line, args)?, rate_of(&uncounted, line, args)?)))
+}
+
+fn rate_of(program: &Path, line: &Line, args: &Args) -> Result<f64> {
+    let mut command = Command::new(program);
     command.args(["pipeline", "--rates-only", "--only", line.name]);
     command.args(["--run-ms", &args.run_ms.to_string(), "--batch", &args.batch.to_string()]);
-    let output = command.output().with_context(|| format!("run {}", program.display()))?;
+    let name = program.display();
+    let output = command.output().with_context(|| format!("run {name}"))?;
     let said = String::from_utf8_lossy(&output.stdout);
-    ensure!(output.status.success(), "{UNCOUNTED}: {}", String::from_utf8_lossy(&output.stderr));
+    ensure!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
     // Other lines' names may begin with this one's: it is the first.
     let first = said.lines().next().and_then(|line| line.parse().ok());
-    first.map(Some).with_context(|| format!("{UNCOUNTED} said {said:?}"))
+    first.with_context(|| format!("{name} said {said:?}"))
 }
 
 /// What services cost, as far as the lines that show it were measured.
@@ -101,8 +109,8 @@ pub(super) fn of(lines: &[&'static Line], rates: &[Rates]) -> Vec<Cost> {
         Some(Cost { service: service.to_owned(), with: find(with)?, without: find(without)? })
     };
     let counted = |(line, rates): (&&Line, &Rates)| {
-        let without = (!rates.uncounted.is_empty()).then(|| median(rates.uncounted.iter().copied()))?;
-        let with = median(rates.ours.iter().copied());
+        let (with, without): (Vec<f64>, Vec<f64>) = rates.counters.iter().copied().unzip();
+        let (with, without) = (!with.is_empty()).then(|| (median(with), median(without)))?;
         Some(Cost { service: format!("counters of all gates: {}", line.name), with, without })
     };
     lines.iter().zip(rates).filter_map(counted).chain(PAIRS.into_iter().filter_map(pair)).collect()

@@ -88,7 +88,8 @@ struct Row {
 struct Rates {
     ours: Vec<f64>,
     testpmd: Vec<f64>,
-    uncounted: Vec<f64>,
+    /// With the counters of gates and without, each pair by two processes.
+    counters: Vec<(f64, f64)>,
 }
 
 /// Runs the bench, and prints its table.
@@ -140,7 +141,7 @@ fn measure_in_turns(
     for _ in 0..args.runs {
         for (line, rates) in lines.iter().zip(&mut rates) {
             rates.ours.push(yardstick.measure(|| measure(line, args)).with_context(|| line.name)?);
-            rates.uncounted.extend(yardstick.measure(|| costs::without_counters(line, args))?);
+            rates.counters.extend(yardstick.measure(|| costs::with_and_without_counters(line, args))?);
             let peer = testpmd::beside(line.name).filter(|_| !args.no_testpmd);
             if let Some(peer) = peer {
                 rates.testpmd.push(yardstick.measure(|| peer.measure(Duration::from_millis(args.run_ms)))?);

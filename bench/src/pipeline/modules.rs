@@ -62,7 +62,7 @@ pub(crate) const LINES: &[Line] = lines! {
     "l2_forward": 1, template(), l2_forward()?;
     "wildcard_match": 1, template(), wildcard_match()?;
     "bpf": 2, template(), bpf()?;
-    "arp_responder": 1, template(), ArpResponder::new(false, 1);
+    "arp_responder": 1, arp_request(), arp_responder()?;
     "load_balancer": 4, template(), LoadBalancer::new(&LoadBalancerParams::new(vec![0, 1, 2, 3]))?;
     "link_aggregation": 5, template(), LinkAggregation::new(4, LinkMode::Spread, 1)?;
     "static_nat": 2, template(), static_nat()?;
@@ -111,6 +111,21 @@ fn mpls() -> Vec<u8> {
     let packet = template();
     let label = [0x88, 0x47, 0, 0, 0x11, 64];
     [&packet[..12], &label, &packet[14..]].concat()
+}
+
+/// Who has 10.0.0.2? (RFC 826)
+fn arp_request() -> Vec<u8> {
+    let mut frame = template();
+    frame[..6].fill(0xff);
+    frame[12..22].copy_from_slice(&[8, 6, 0, 1, 8, 0, 6, 4, 0, 1]);
+    frame[22..42].copy_from_slice(&[2, 0, 0, 0, 0, 1, 10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 10, 0, 0, 2]);
+    frame
+}
+
+fn arp_responder() -> Result<ArpResponder> {
+    let mut module = ArpResponder::new(false, 1);
+    module.add(Ipv4Addr::new(10, 0, 0, 2), MacAddr([2, 0, 0, 0, 0, 2]))?;
+    Ok(module)
 }
 
 fn set_metadata() -> Result<SetMetadata> {
