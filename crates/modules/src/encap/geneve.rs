@@ -12,6 +12,7 @@
 //! | parameters | destination port (6081) | none |
 //! | attributes | reads `tun_ip_src`, `tun_ip_dst`, `tun_id` (its low 24 bits); writes `ip_src`, `ip_dst`, `ip_proto` | writes `tun_ip_src`, `tun_ip_dst`, `tun_id`, `ether_type` (the protocol type) |
 //! | dropped | frames without headroom (`too_long`) | what is not GENEVE version 0, cut off, a control packet, or has critical options (`unknown_protocol`) |
+//! | rate | 10.4 ns a frame of 60 bytes on one core (`make bench-pipeline`) | 8.5 ns a frame at most, the making of a longer one among it, on one core (`make bench-pipeline`) |
 
 use super::tunnel::{DecapSlots, EncapSlots, Inner, OVER_UDP, UDP_LEN, emit_udp, id_bytes};
 use crate::layers::ETHER_TYPE_BRIDGED;
