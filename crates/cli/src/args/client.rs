@@ -26,6 +26,7 @@ const CONNECT_EXAMPLES: &str = "\
 Examples:
   tidegate connect src q                            output gate 0 of src to input gate 0 of q
   tidegate connect split:3 1:merge                  output gate 3 to input gate 1
+  tidegate connect split:4 slow_way --class slow    what comes after is done when class slow is scheduled
   tidegate disconnect split:3";
 
 const COMMAND_EXAMPLES: &str = "\
@@ -196,6 +197,9 @@ pub(crate) struct ConnectGates {
     pub(crate) from: String,
     /// An input gate: MODULE or GATE:MODULE
     pub(crate) to: String,
+    /// The traffic class of packets from there on: they wait in a queue of the connection's own until it is scheduled
+    #[arg(long, value_name = "NAME")]
+    pub(crate) class: Option<String>,
 }
 
 /// Flags of `tidegate connect`.

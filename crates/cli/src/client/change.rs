@@ -13,7 +13,7 @@ use tidegate_control::Client;
 use tidegate_control::proto::bess::{
     AddTcRequest, AddWorkerRequest, ConnectModulesRequest, CreateModuleRequest, CreatePortRequest,
     DestroyModuleRequest, DestroyPortRequest, DestroyWorkerRequest, DisconnectModulesRequest, EmptyRequest,
-    PauseWorkerRequest, ResumeWorkerRequest, TrafficClass,
+    PauseWorkerRequest, ResumeWorkerRequest, TrafficClass, UpdateTcParentRequest,
 };
 use tidegate_control::proto::v1::PipelineSpec;
 use tidegate_script::{Script, join_words, quote};
@@ -138,8 +138,35 @@ pub(crate) fn connect(args: &ConnectArgs) -> Result<()> {
 fn join(client: &mut Client, gates: &ConnectGates) -> Result<()> {
     let (m1, ogate) = Gate::output(&gates.from)?;
     let (m2, igate) = Gate::input(&gates.to)?;
-    client.connect_modules(ConnectModulesRequest { m1, m2, ogate, igate, skip_default_hooks: false })?;
+    let whole = ConnectModulesRequest { m1, m2, ogate, igate, skip_default_hooks: false };
+    match &gates.class {
+        None => client.connect_modules(whole).map(drop)?,
+        Some(class) => transform(client, whole, class)?,
+    }
     Ok(())
+}
+
+/// A transformer edge (docs/specs/scheduler.md): a queue whose task is in the class that packets come to.
+fn transform(client: &mut Client, edge: ConnectModulesRequest, class: &str) -> Result<()> {
+    let queue = CreateModuleRequest { mclass: "Queue".to_owned(), ..Default::default() };
+    let name = client.create_module(queue)?.name;
+    let leaf = TrafficClass {
+        leaf_module_name: name.clone(),
+        parent: class.to_owned(),
+        wid: -1,
+        ..Default::default()
+    };
+    let placed = client.update_tc_parent(UpdateTcParentRequest { class: Some(leaf) }).map(drop);
+    let behind = ConnectModulesRequest { m1: name.clone(), ogate: 0, ..edge.clone() };
+    let before = ConnectModulesRequest { m2: name.clone(), igate: 0, ..edge };
+    // The way on first, so that no packet comes to a queue that leads nowhere.
+    let joined = placed
+        .and_then(|()| [behind, before].into_iter().try_for_each(|it| client.connect_modules(it).map(drop)));
+    if let Err(refused) = joined {
+        client.destroy_module(DestroyModuleRequest { name })?;
+        return Err(refused.into());
+    }
+    say(&name)
 }
 
 /// Takes the connection of an output gate away.

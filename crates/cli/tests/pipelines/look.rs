@@ -144,3 +144,23 @@ fn a_check_tells_what_is_read_and_never_written() {
         assert!(said.contains("note: `reads` reads `tenant`, but no module before it writes it"), "{said}");
     }
 }
+
+#[test]
+fn packets_change_their_class_on_a_connection() {
+    let daemon = Daemon::start();
+    for class in ["Source src", "Sink end"] {
+        let words: Vec<&str> = ["add", "module"].into_iter().chain(class.split(' ')).collect();
+        daemon.say(&words);
+    }
+    daemon.say(&["add", "class", "rate_limit", "slow", "resource=packet", "limit=100k"]);
+    let refused = daemon.refusal(&["connect", "src", "end", "--class", "ghost"]);
+    assert!(refused.contains("ghost"), "{refused}");
+    assert!(!daemon.say(&["show", "modules"]).contains("Queue"), "it is taken back");
+    assert_eq!(daemon.say(&["connect", "src", "end", "--class", "slow"]), "queue0\n");
+    let shown = daemon.say(&["show", "pipeline"]);
+    assert!(
+        shown.contains("src -> queue0 -> end") && shown.contains("queue0.attach_task(parent=slow)"),
+        "{shown}"
+    );
+    while !daemon.say(&["command", "queue0", "get_status"]).contains("dequeued=") {}
+}
