@@ -18,7 +18,8 @@ use crate::{ScratchDir, TestbedError};
 /// How long it may take to end when it is told to.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Drivers that nothing links to.
-const DRIVERS: [&str; 3] = ["librte_net_memif.so", "librte_net_null.so", "librte_mempool_ring.so"];
+const DRIVERS: [&str; 4] =
+    ["librte_net_memif.so", "librte_net_null.so", "librte_net_virtio.so", "librte_mempool_ring.so"];
 /// What DPDK calls the threads that forward.
 const FORWARDER: &str = "-worker-";
 

@@ -14,6 +14,7 @@
 //! | [`joined_by_copy`], [`joined_by_move`] | another port of this process | tests, benches, workers that meet |
 //! | [`PcapPort`], [`CapturedPort`] | capture files | replay, recording |
 //! | [`MemifPort`] | another process, over memory that both map | VPP, DPDK, services in a process of their own |
+//! | [`VhostUserPort`] | a guest's or a process's virtio-net driver, over its memory | virtual machines, DPDK's virtio_user |
 //! | [`NullPort`] | nothing | measuring what lies between ports |
 //! | [`UnixSocketPort`] | a process, over a unix socket | scripts, tests |
 //!
@@ -32,6 +33,8 @@ mod pcap;
 mod singly;
 mod tap;
 mod unix_socket;
+mod vhost_user;
+mod wake;
 
 pub use af_xdp::{AfXdpError, AfXdpPort, Push};
 pub use bell::Bell;
@@ -43,6 +46,10 @@ pub use null::{NULL_LEN_DEFAULT, NullPort};
 pub use pcap::{Capture, CaptureError, CapturedPort, PcapPort, RecordedFrame, Replay, read_capture};
 pub use tap::TapPort;
 pub use unix_socket::{UnixSocketConfig, UnixSocketPort};
+pub use vhost_user::{
+    VhostUserConfig, VhostUserDrops, VhostUserError, VhostUserPort, VhostUserRole, VhostUserStatus,
+    open_vhost_user,
+};
 
 use std::os::fd::BorrowedFd;
 use tidegate_packet::{Batch, ChunkAddr, Frame, Pool};

@@ -19,14 +19,14 @@
 //! | [`cpu`] | pinning and processor time | sched_setaffinity(2), proc_stat(5) |
 //! | [`socket`] | a bound socket that keeps a port from others | bind(2), proc_net(5) |
 //! | [`seqpacket`] | unix sockets that keep messages apart, descriptors sent along | unix(7), cmsg(3) |
-//! | [`shared_memory`] | memory that another process may write | memfd_create(2), fcntl(2) |
+//! | [`shared_memory`] | memory that another process may write, or take away | memfd_create(2), fcntl(2), sigaction(2) |
 //! | [`event`] | eventfd, poll, timers, watching a tree of files | eventfd(2), ppoll(2), inotify(7) |
 //! | [`file`] | files below a directory and nowhere else | openat2(2) |
 //! | [`clock`] | monotonic and wall-clock time | clock_gettime(2) |
 //! | [`random`] | the kernel's random bytes | getrandom(2) |
 //!
 //! What is absent: policy. Nothing here decides which device, which queue or which namespace; nothing logs;
-//! nothing keeps global state. What a function changes in the kernel is undone when the value that it
+//! nothing keeps global state, but for who guards [`shared_memory`] that may vanish: a process has one handler a signal. What a function changes in the kernel is undone when the value that it
 //! returned is dropped, or when the process dies, unless its documentation says otherwise.
 //!
 //! # Errors

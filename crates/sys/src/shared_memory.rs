@@ -6,7 +6,8 @@
 //! Obligations, and who keeps them:
 //! 1. An access stays inside the mapping: each checks its place against the length, here.
 //! 2. The pages stay there: a memfd that could be shrunk would end a reader with SIGBUS, so [`SharedMemory::open`] takes none
-//!    that is not sealed against it.
+//!    that is not sealed against it. [`SharedMemory::open_guarded`] takes others too: there a page that is gone is noticed
+//!    (`guard.rs`), and from then on nothing is read and nothing written.
 //! 3. No reference to these bytes exists: they are copied, or accessed as atomics, and each read happens once, so that what was
 //!    checked is what is used.
 //!
@@ -15,9 +16,13 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use crate::syscall::{c_string, check, check_fd};
+
+mod guard;
+
+use guard::Guard;
 
 /// Shared memory could not be had.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +40,11 @@ pub enum SharedMemoryError {
     /// The peer could take pages away.
     #[error("the peer's memory is not a memfd sealed against shrinking: it must set F_SEAL_SHRINK")]
     NotSealed,
+    /// The peer's memory is on a file system whose pages may take their time.
+    #[error(
+        "the peer's memory is a file that is not in memory: it must be a memfd, or below /dev/shm or on hugetlbfs"
+    )]
+    NotInMemory,
     /// The peer's memory is shorter than it says.
     #[error("the peer's memory has {found} bytes, not the {wanted} that it says")]
     TooShort {
@@ -49,8 +59,12 @@ pub enum SharedMemoryError {
 #[derive(Debug)]
 pub struct SharedMemory {
     base: NonNull<u8>,
+    /// Bytes that are accessed; of those mapped, which are whole pages, some may be behind the file's end.
     len: usize,
+    mapped_len: usize,
     fd: OwnedFd,
+    /// Ends before the mapping does.
+    guard: Option<Guard>,
 }
 
 // SAFETY: the mapping belongs to the process; all access is by copies and atomics, as the module says.
@@ -87,6 +101,35 @@ impl SharedMemory {
         map(file.into(), len, 0).map_err(refused)
     }
 
+    /// The first `len` bytes of a peer's memory that the peer may shrink, or punch holes into, at any time: once a page was
+    /// missing, [`is_gone`](Self::is_gone) says so, nothing is read or written any more, and numbers are zero.
+    ///
+    /// Takes over SIGBUS for the process, for accesses to such memory; others have it as before. Needs no capability. Source:
+    /// mmap(2), sigaction(2), fstatfs(2).
+    pub fn open_guarded(fd: OwnedFd, len: usize) -> Result<SharedMemory, SharedMemoryError> {
+        let refused = |source| SharedMemoryError::Refused { attempt: "map", len, source };
+        let page_len = page_len(&fd).map_err(refused)?.ok_or(SharedMemoryError::NotInMemory)?;
+        let file = std::fs::File::from(fd);
+        let found = file.metadata().map_err(refused)?.len();
+        if len == 0 || found < len as u64 {
+            return Err(SharedMemoryError::TooShort { wanted: len, found });
+        }
+        let too_long = || refused(io::ErrorKind::InvalidInput.into());
+        let mapped_len = len.checked_next_multiple_of(page_len).ok_or_else(too_long)?;
+        let mut memory = map(file.into(), mapped_len, 0).map_err(refused)?;
+        memory.len = len;
+        // SAFETY: the whole of the mapping that was just made, which `memory` keeps until it has dropped the guard; its bytes
+        // mean nothing before they were checked, zeros as little as others.
+        memory.guard = Some(unsafe { Guard::new(memory.base, mapped_len) }.map_err(refused)?);
+        Ok(memory)
+    }
+
+    /// Whether pages of guarded memory were taken away, as far as anybody has noticed.
+    #[inline]
+    pub fn is_gone(&self) -> bool {
+        self.guard.as_ref().is_some_and(Guard::is_gone)
+    }
+
     /// Bytes mapped.
     #[allow(clippy::len_without_is_empty)] // never empty: one byte at the least
     pub fn len(&self) -> usize {
@@ -108,6 +151,14 @@ impl SharedMemory {
         // SAFETY: inside the mapping, which lives as long as `self`, and aligned, because the mapping is; atomics may be shared
         // with whoever writes.
         Some(unsafe { place.cast::<AtomicU16>().as_ref() })
+    }
+
+    /// The four bytes at `at`, a multiple of four, as an atomic; nothing if they are not inside.
+    #[inline]
+    fn atomic_u32(&self, at: usize) -> Option<&AtomicU32> {
+        let place = self.place(at, 4).filter(|_| at.is_multiple_of(4))?;
+        // SAFETY: as in `atomic_u16`.
+        Some(unsafe { place.cast::<AtomicU32>().as_ref() })
     }
 
     /// The eight bytes at `at`, a multiple of eight, as an atomic; nothing if they are not inside.
@@ -132,6 +183,14 @@ impl SharedMemory {
         }
     }
 
+    /// Puts a number at `at`, if that is inside. Unordered.
+    #[inline]
+    pub fn store_u32(&self, at: usize, value: u32) {
+        if let Some(place) = self.atomic_u32(at) {
+            place.store(value, Ordering::Relaxed);
+        }
+    }
+
     /// The number at `at`, zero where there is none. Unordered.
     #[inline]
     pub fn load_u64(&self, at: usize) -> u64 {
@@ -146,23 +205,23 @@ impl SharedMemory {
         }
     }
 
-    /// Copies bytes out. False, with nothing changed, if they are not all inside.
+    /// Copies bytes out. False if they are not all inside, with nothing changed, or gone, with anything in `bytes`.
     #[inline]
     pub fn read(&self, at: usize, bytes: &mut [u8]) -> bool {
         let Some(place) = self.place(at, bytes.len()) else { return false };
         // SAFETY: as many bytes are inside the mapping; `bytes` is memory of this process alone, so they do not overlap. A writer
         // at the same time makes it a mixture, which obligation 3 allows for: nothing but the copy is looked at.
         unsafe { std::ptr::copy_nonoverlapping(place.as_ptr(), bytes.as_mut_ptr(), bytes.len()) };
-        true
+        !self.is_gone()
     }
 
-    /// Copies bytes in. False, with nothing changed, if there is no room for them all.
+    /// Copies bytes in. False if there is no room for them all, with nothing changed, or the memory is gone.
     #[inline]
     pub fn write(&self, at: usize, bytes: &[u8]) -> bool {
         let Some(place) = self.place(at, bytes.len()) else { return false };
         // SAFETY: as in `read`.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), place.as_ptr(), bytes.len()) };
-        true
+        !self.is_gone()
     }
 }
 
@@ -174,8 +233,10 @@ impl AsFd for SharedMemory {
 
 impl Drop for SharedMemory {
     fn drop(&mut self) {
-        // SAFETY: the range was mapped by `map` and is unmapped once, here.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
+        self.guard = None;
+        // SAFETY: the range was mapped by `map`, by the guard perhaps once more, and is unmapped once, here; the guard, which
+        // must not outlive it, is gone.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.mapped_len) };
     }
 }
 
@@ -197,7 +258,20 @@ fn map(fd: OwnedFd, len: usize, flags: libc::c_int) -> io::Result<SharedMemory> 
     let flags = libc::MAP_SHARED | flags;
     // SAFETY: a fresh mapping at an address of the kernel's choice touches no existing memory.
     let address = unsafe { libc::mmap(std::ptr::null_mut(), len, access, flags, fd.as_raw_fd(), 0) };
-    Ok(SharedMemory { base: crate::mem::mapped(address)?, len, fd })
+    Ok(SharedMemory { base: crate::mem::mapped(address)?, len, mapped_len: len, fd, guard: None })
+}
+
+/// Bytes of a page of a file in memory; nothing for a file anywhere else.
+fn page_len(fd: &OwnedFd) -> io::Result<Option<usize>> {
+    // SAFETY: all-zero bytes are a valid statfs.
+    let mut found: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: `found` is valid for writes of one.
+    check(unsafe { libc::fstatfs(fd.as_raw_fd(), &raw mut found) })?;
+    Ok(match found.f_type {
+        libc::HUGETLBFS_MAGIC => usize::try_from(found.f_bsize).ok().filter(|len| len.is_power_of_two()),
+        libc::TMPFS_MAGIC => Some(crate::mem::PageKind::Ordinary.size()),
+        _ => None,
+    })
 }
 
 #[cfg(test)]
@@ -232,6 +306,57 @@ mod tests {
             memory.store_u16(at, 1, Ordering::Relaxed);
             memory.store_u64(at, 1);
             assert_eq!((memory.load_u16(at, Ordering::Relaxed), memory.load_u64(at)), (0, 0), "{at}");
+        }
+    }
+
+    /// A file in memory that nothing keeps from shrinking.
+    fn unsealed(len: u64) -> std::fs::File {
+        // SAFETY: the name is a string that lives as long as the program.
+        let fd = check_fd(unsafe { libc::memfd_create(c"tidegate-test".as_ptr(), libc::MFD_CLOEXEC) });
+        let file = std::fs::File::from(fd.unwrap());
+        file.set_len(len).unwrap();
+        file
+    }
+
+    #[test]
+    fn guarded_memory_may_vanish_while_many_access_it() {
+        let keeper = unsealed(4096);
+        let kept = SharedMemory::open_guarded(keeper.try_clone().unwrap().into(), 4096).unwrap();
+        assert!(kept.write(0, b"here"));
+        for _ in 0..20 {
+            let file = unsealed(1 << 20);
+            let memory = SharedMemory::open_guarded(file.try_clone().unwrap().into(), (1 << 20) - 5).unwrap();
+            assert!(memory.write(5000, b"bytes") && !memory.is_gone());
+            std::thread::scope(|scope| {
+                for n in 0..4 {
+                    let memory = &memory;
+                    scope.spawn(move || {
+                        let mut bytes = [7; 64];
+                        let mut at = n * 64;
+                        while memory.read(at, &mut bytes) && memory.write(at, &bytes) {
+                            memory.store_u32(at, memory.load_u64(at) as u32);
+                            at = (at + 4096) % ((1 << 20) - 4096);
+                        }
+                        assert!(memory.is_gone());
+                    });
+                }
+                file.set_len(0).unwrap();
+            });
+            assert_eq!(memory.load_u16(5000, Ordering::Relaxed), 0);
+            memory.store_u16(0, 1, Ordering::Relaxed);
+            assert!(!memory.read(0, &mut [0; 4]) && !memory.write(0, &[0; 4]));
+        }
+        let mut bytes = [0; 4];
+        assert!(kept.read(0, &mut bytes) && bytes == *b"here");
+    }
+
+    #[test]
+    fn guarded_memory_is_in_memory_and_as_long_as_it_is_said_to_be() {
+        let disk = std::fs::File::open("/proc/self/maps").unwrap();
+        assert!(matches!(SharedMemory::open_guarded(disk.into(), 16), Err(SharedMemoryError::NotInMemory)));
+        for len in [0, 4097, usize::MAX] {
+            let refused = SharedMemory::open_guarded(unsealed(4096).into(), len);
+            assert!(matches!(refused, Err(SharedMemoryError::TooShort { .. })), "{len}");
         }
     }
 

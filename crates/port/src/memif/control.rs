@@ -19,8 +19,9 @@ use tidegate_sys::seqpacket::{Channel, Listener};
 
 use super::config::{MemifConfig, MemifError, MemifRole};
 use super::link::Link;
-use super::session::{Session, SessionEnd, is_signalled};
+use super::session::{Session, SessionEnd};
 use super::{client, server};
+use crate::wake::{is_ready, is_signalled};
 
 /// How long a client waits between two attempts, at first and at most.
 const RETRY_MIN: Duration = Duration::from_millis(20);
@@ -105,7 +106,7 @@ impl Shared {
         let before = std::mem::replace(&mut *lock(&slot.sleeps_on), sleeps_on);
         // Events at their maximum are readable, which is all that is wanted.
         let _ = slot.changed.signal();
-        if let Some(event) = before.filter(|event| super::link::is_ready(event, Interest::WRITE)) {
+        if let Some(event) = before.filter(|event| is_ready(event, Interest::WRITE)) {
             let _ = event.signal();
         }
     }

@@ -8,17 +8,16 @@
 //! One copy a frame and side. Invariant: the place that we stand at on a ring is ours alone and never read back from the ring;
 //! whatever the peer writes, a call ends after as many steps as the ring has slots.
 
-use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use arrayvec::ArrayVec;
-use tidegate_base::Duration;
 use tidegate_packet::{Batch, Frame, Pool};
-use tidegate_sys::event::{EventFd, Interest, poll};
+use tidegate_sys::event::EventFd;
 use tidegate_sys::shared_memory::SharedMemory;
 
 use super::ring::{Descriptor, FLAG_NEXT, Index, Ring};
 use crate::PortCounters;
+use crate::wake::{LOOKS_PER_HUSH, hush, tell};
 
 /// The memory that descriptors name, by index.
 pub(super) type Regions = Arc<[Arc<SharedMemory>]>;
@@ -40,8 +39,6 @@ impl Buffers {
 
 /// The most parts that a frame is sent in.
 const PART_COUNT_MAX: usize = 32;
-/// After how many empty looks a signal that came late is taken away, so that nobody is woken by it for ever.
-const LOOKS_PER_CLEAR: u32 = 32;
 
 /// What became of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,17 +186,8 @@ impl Sender {
         let index = if self.buffers.is_some() { Index::Head } else { Index::Tail };
         self.ring.store(index, self.next);
         self.published = self.next;
-        if !self.ring.wants_interrupt() {
-            return 0;
-        }
-        1 + u64::from(is_ready(&self.event, Interest::WRITE) && self.event.signal().is_ok())
+        if self.ring.wants_interrupt() { tell(&self.event) } else { 0 }
     }
-}
-
-/// Whether the event can be read or written without waiting. It came from the peer or went to it, so that it may have been made
-/// to block.
-pub(super) fn is_ready(event: &EventFd, interest: Interest) -> bool {
-    poll(&[(event.as_fd(), interest)], Some(Duration::ZERO)).is_ok_and(|count| count == 1)
 }
 
 /// The receiving end of a queue.
@@ -258,7 +246,7 @@ impl Receiver {
             available = self.found_nothing(counters);
         } else if self.armed.take().is_some() {
             self.ring.ask_for_interrupt(false);
-            counters.syscall_count += self.clear();
+            counters.syscall_count += hush(&self.event);
         }
         let before = batch.len();
         while available > 0 && batch.room() > 0 {
@@ -282,17 +270,13 @@ impl Receiver {
             }
             Some(looks) => {
                 *looks += 1;
-                if looks.is_multiple_of(LOOKS_PER_CLEAR) {
-                    counters.syscall_count += self.clear();
+                if looks.is_multiple_of(LOOKS_PER_HUSH) {
+                    counters.syscall_count += hush(&self.event);
                     return self.available();
                 }
                 0
             }
         }
-    }
-
-    fn clear(&self) -> u64 {
-        1 + u64::from(is_ready(&self.event, Interest::READ) && self.event.clear().is_ok())
     }
 
     /// The next frame, whole; nothing, counted as dropped, if there is no chunk for it or its descriptors are wrong.

@@ -10,6 +10,7 @@ use tidegate_sys::seqpacket::{self, Channel, SeqpacketError};
 use tidegate_sys::shared_memory::SharedMemoryError;
 
 use super::message::{MESSAGE_LEN, Message};
+use crate::wake::is_signalled;
 
 /// How long the peer may think about an answer.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -132,8 +133,4 @@ impl Session<'_> {
 
 fn elapsed(start: Instant) -> Duration {
     clock::now().since(start)
-}
-
-pub(super) fn is_signalled(event: &EventFd) -> bool {
-    poll(&[(event.as_fd(), Interest::READ)], Some(Duration::ZERO)).is_ok_and(|count| count > 0)
 }
