@@ -71,12 +71,13 @@ impl Batch {
     /// Appends the frames of these chunks, of which there are no more than [`room`](Self::room).
     ///
     /// # Safety
-    /// For each what [`Frame::of`] asks for must hold.
+    /// For each the caller owes what [`Frame::of`] asks for; the same header must not be there twice.
     #[inline]
     pub(crate) unsafe fn extend_by(&mut self, headers: &[NonNull<Header>]) {
         let end = self.len() + headers.len();
         let Some(places) = self.0.places.get_mut(self.0.len..end) else { return };
-        // SAFETY: both are as long; a frame is its header's pointer and nothing else, and the caller promised the rest.
+        // SAFETY: there are as many places, and they are this batch's, which is borrowed exclusively, so `headers` is elsewhere.
+        // A frame is its header's pointer and nothing else (`repr(transparent)`): with what the caller owes, these are frames.
         unsafe { copy_headers(headers, places.as_mut_ptr().cast()) };
         self.0.len = end;
     }
@@ -86,7 +87,8 @@ impl Batch {
     pub fn append(&mut self, other: &mut Self) {
         let frames = other.front(self.room());
         let headers = &frames.batch.headers()[..frames.count];
-        // SAFETY: there is room, as was asked; `frames` gives them up, and never reads them.
+        // SAFETY: each was a frame of `other`, for which `Frame::of` was owed what it asks. `frames` never reads them, and takes
+        // them out of `other` when it goes, so that each is a frame once.
         unsafe { self.extend_by(headers) };
     }
 
@@ -117,7 +119,8 @@ impl Batch {
     /// The frames in order, to change.
     #[inline]
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut Frame> {
-        // SAFETY: the first `len` places hold frames, and `MaybeUninit<T>` is laid out as `T` is.
+        // SAFETY: the first `len` places hold frames (the content's invariant), `MaybeUninit<T>` is laid out as `T` is, and
+        // `&mut self` makes the borrow exclusive.
         let frames =
             unsafe { std::slice::from_raw_parts_mut(self.0.places.as_mut_ptr().cast::<Frame>(), self.len()) };
         frames.iter_mut()
@@ -126,7 +129,8 @@ impl Batch {
     /// The frames in order.
     #[inline]
     pub fn as_slice(&self) -> &[Frame] {
-        // SAFETY: the first `len` places hold frames, and `MaybeUninit<T>` is laid out as `T` is.
+        // SAFETY: the first `len` places hold frames (the content's invariant), `MaybeUninit<T>` is laid out as `T` is, and
+        // `&self` lets nobody write them.
         unsafe { std::slice::from_raw_parts(self.0.places.as_ptr().cast(), self.len()) }
     }
 
@@ -134,17 +138,20 @@ impl Batch {
     #[inline]
     pub(crate) fn headers(&self) -> &[NonNull<Header>] {
         let frames = self.as_slice();
-        // SAFETY: a frame is its header's pointer and nothing else.
+        // SAFETY: a frame is its header's pointer and nothing else (`repr(transparent)`), and pointers may be copied: what makes
+        // a frame of one again owes what `Frame::of` asks.
         unsafe { std::slice::from_raw_parts(frames.as_ptr().cast(), frames.len()) }
     }
 
     /// The frame in a place.
     ///
     /// # Safety
-    /// There must be one, and the place must not be read again.
+    /// `at` must be below `len` when the frames were last counted, so that the place holds a frame; and the caller must see to
+    /// it that the place is neither read nor borrowed again before another frame is put there, by [`forget`](Self::forget) at the
+    /// latest.
     #[inline]
     pub(crate) unsafe fn read(&self, at: usize) -> Frame {
-        // SAFETY: the caller promised it.
+        // SAFETY: the place holds a frame, and this is the only time that it is taken out: both the caller owes.
         unsafe { self.0.places[at].assume_init_read() }
     }
 
@@ -196,7 +203,8 @@ impl Drop for Drain<'_> {
         self.batch.0.len = 0;
         if left > 0 {
             let places = self.batch.0.places.as_mut_ptr();
-            // SAFETY: both ranges are inside the array, since `count + left` was its length.
+            // SAFETY: both ranges are inside the array, since `count + left` was its length, which is the array's at most; they may
+            // overlap, as `copy` allows. The frames in front were taken out, and `len` says that nobody is in the places behind.
             unsafe { std::ptr::copy(places.add(self.count), places, left) };
             self.batch.0.len = left;
         }
@@ -206,12 +214,13 @@ impl Drop for Drain<'_> {
 /// Copies `from` to `to`. The halves of a full batch, whose length the compiler knows, are copied without a call.
 ///
 /// # Safety
-/// There must be as many places at `to`, and nobody else's.
+/// `to` must be aligned and valid for writes of `from.len()` pointers, which nobody else accesses meanwhile, `from` included.
 #[inline]
 pub(crate) unsafe fn copy_headers(from: &[NonNull<Header>], to: *mut NonNull<Header>) {
     const HALF: usize = BATCH_LEN_MAX / 2;
     let start = from.as_ptr();
-    // SAFETY: there are `from.len()` on both sides, as the caller promised.
+    // SAFETY: there are `from.len()` on both sides, which do not overlap, as the caller owes; the two halves of a full one are
+    // within those bounds, since BATCH_LEN_MAX is even.
     unsafe {
         if from.len() == BATCH_LEN_MAX {
             std::ptr::copy_nonoverlapping(start, to, HALF);

@@ -49,9 +49,12 @@ impl Frame {
     /// The handle to the chunk of `header`.
     ///
     /// # Safety
-    /// `header` must live for the rest of the program or until the pool has this frame back, no other frame of that
-    /// chunk may exist, its chunk must have the bytes that its state says, which live as long, and the bounds in this module's invariant
-    /// must hold.
+    /// The caller owes, until the pool has this frame back or for the rest of the program:
+    /// 1. `header` stays where it is and alive, and so do the bytes of its chunk: initialised, and as many from its `origin`
+    ///    on as its state's size says less [`STAGGER_LEN_MAX`].
+    /// 2. No other frame of that chunk exists, and nobody else accesses those bytes or the header's extent, tail, scratch
+    ///    area and state. `origin` and `index` are written by nobody.
+    /// 3. Now, the header's `start + len` bytes from `origin` on are in the chunk; from now on this module sees to it.
     #[inline]
     pub(crate) unsafe fn of(header: NonNull<Header>) -> Self {
         Self { header }
@@ -64,37 +67,41 @@ impl Frame {
 
     #[inline]
     const fn extent(&self) -> Extent {
-        // SAFETY: `of` was promised a header that lives, and its extent is this frame's alone.
+        // SAFETY: the header lives (`of`, 1) and its extent is this frame's alone (`of`, 2); `&self` lets nobody write it.
         unsafe { (*self.header.as_ptr()).extent }
     }
 
+    /// Says what of the chunk is data. Whoever calls it has checked that `start + len` bytes are in the chunk, on which
+    /// every slice that is handed out relies.
     #[inline]
     const fn set_extent(&mut self, start: usize, len: usize) {
-        // SAFETY: as in `extent`; `&mut self` makes the access exclusive.
+        // SAFETY: the header lives (`of`, 1) and its extent is this frame's alone (`of`, 2); `&mut self` makes the access
+        // exclusive.
         unsafe { (*self.header.as_ptr()).extent = Extent::new(start, len) };
     }
 
     #[inline]
     const fn origin(&self) -> NonNull<u8> {
-        // SAFETY: `of` was promised a header that lives; nobody writes this field.
+        // SAFETY: the header lives (`of`, 1); nobody writes this field (`of`, 2).
         unsafe { (*self.header.as_ptr()).origin }
     }
 
     #[inline]
     const fn tail_place(&self) -> &Option<Box<Tail>> {
-        // SAFETY: as in `extent`: the tail is this frame's alone.
+        // SAFETY: the header lives (`of`, 1) and its tail is this frame's alone (`of`, 2), so the borrow may last as long as
+        // that of the frame.
         unsafe { &(*self.header.as_ptr()).tail }
     }
 
     #[inline]
     fn tail_place_mut(&mut self) -> &mut Option<Box<Tail>> {
-        // SAFETY: as in `tail_place`; `&mut self` makes the borrow exclusive.
+        // SAFETY: as in `tail_place`, and `&mut self` makes the borrow exclusive.
         unsafe { &mut (*self.header.as_ptr()).tail }
     }
 
     #[inline]
     fn state(&self) -> ChunkState {
-        // SAFETY: `of` was promised a header that lives.
+        // SAFETY: the header lives (`of`, 1), and whoever has the frame is the only one to write its state (`of`, 2).
         unsafe { (*self.header.as_ptr()).state() }
     }
 
@@ -107,7 +114,7 @@ impl Frame {
     fn set_tail(&mut self, tail: Option<Box<Tail>>) {
         let state = self.state().tailed(tail.is_some());
         *self.tail_place_mut() = tail;
-        // SAFETY: as in `state`; who has the frame writes its state.
+        // SAFETY: as in `state`, and `&mut self` makes the access exclusive.
         unsafe { (*self.header.as_ptr()).set_state(state) };
     }
 
@@ -122,7 +129,7 @@ impl Frame {
     /// The chunk's number in its pool.
     #[inline]
     pub const fn index(&self) -> u32 {
-        // SAFETY: as in `origin`.
+        // SAFETY: the header lives (`of`, 1); nobody writes this field (`of`, 2).
         unsafe { (*self.header.as_ptr()).index }
     }
 
@@ -180,14 +187,15 @@ impl Frame {
     /// The data.
     #[inline]
     pub fn data(&self) -> &[u8] {
-        // SAFETY: the invariant keeps `start + len` inside the chunk, and this frame is its only owner.
+        // SAFETY: `start + len` bytes from the origin on are in the chunk (this module's invariant), initialised and alive
+        // (`of`, 1); they are this frame's alone (`of`, 2), and `&self` lets nobody write them.
         unsafe { std::slice::from_raw_parts(self.origin().as_ptr().add(self.start()), self.len()) }
     }
 
     /// The data, to change.
     #[inline]
     pub fn data_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `data`; `&mut self` makes the borrow exclusive.
+        // SAFETY: as in `data`, and `&mut self` makes the borrow exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.origin().as_ptr().add(self.start()), self.len()) }
     }
 
@@ -197,21 +205,23 @@ impl Frame {
         if n > self.headroom() {
             return None;
         }
-        // SAFETY: the headroom is the chunk's bytes from its origin up to `start`, and this frame is its only owner.
+        // SAFETY: the headroom is the chunk's bytes from its origin up to `start`, of which there are `n`, as was just asked;
+        // they are alive, initialised and this frame's alone (`of`, 1 and 2).
         Some(unsafe { std::slice::from_raw_parts(self.origin().as_ptr().add(self.start() - n), n) })
     }
 
     /// The scratch area, where the pipeline's metadata attributes live.
     #[inline]
     pub fn scratch(&self) -> &[u8; SCRATCH_LEN] {
-        // SAFETY: `of` was promised a header that lives, and its scratch area is this frame's alone.
+        // SAFETY: the header lives (`of`, 1) and its scratch area is this frame's alone (`of`, 2), so the borrow may last as
+        // long as that of the frame.
         unsafe { &(*self.header.as_ptr()).scratch }
     }
 
     /// The scratch area, to change.
     #[inline]
     pub fn scratch_mut(&mut self) -> &mut [u8; SCRATCH_LEN] {
-        // SAFETY: as in `scratch`; `&mut self` makes the borrow exclusive.
+        // SAFETY: as in `scratch`, and `&mut self` makes the borrow exclusive.
         unsafe { &mut (*self.header.as_ptr()).scratch }
     }
 
@@ -272,7 +282,8 @@ impl Frame {
         if self.extent() != fresh {
             self.set_extent(HEADROOM_LEN, len);
         }
-        // SAFETY: no chunk is smaller than CHUNK_LEN_MIN, and this frame is its only owner.
+        // SAFETY: `len` is at most what the smallest chunk has behind the headroom, and no chunk is smaller than
+        // CHUNK_LEN_MIN; the bytes are alive, initialised and this frame's alone (`of`, 1 and 2).
         unsafe { std::slice::from_raw_parts_mut(self.origin().as_ptr().add(HEADROOM_LEN), len) }
     }
 

@@ -20,7 +20,8 @@ pub(crate) fn check_len(returned: libc::ssize_t) -> io::Result<usize> {
 /// As [`check`], for calls that return a new file descriptor.
 pub(crate) fn check_fd(returned: libc::c_int) -> io::Result<OwnedFd> {
     let fd = check(returned)?;
-    // SAFETY: the kernel has just opened `fd` for this process and nobody else knows the number.
+    // SAFETY: `returned` is what a call that opens a descriptor returned, which all callers pass, and not an error: the kernel
+    // has just opened it for this process, and nobody else knows the number or will close it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
@@ -52,13 +53,15 @@ pub(crate) fn set_option<T>(fd: BorrowedFd<'_>, level: i32, name: i32, value: &T
 /// getsockopt(2) into a C structure, which the kernel may fill in part: the rest is zero.
 ///
 /// # Safety
-/// All-zero bytes must be a valid `T`, and so must whatever the kernel writes for this option.
+/// The caller owes that all-zero bytes are a valid `T`, and that so is what the kernel writes for this option over the first
+/// of them, however many: it never writes more than a `T` has.
 pub(crate) unsafe fn option<T>(fd: BorrowedFd<'_>, level: i32, name: i32) -> io::Result<T> {
     let mut value = MaybeUninit::<T>::zeroed();
     let mut len = size_of::<T>() as libc::socklen_t;
-    // SAFETY: `value` is valid for writes of `len` bytes for the length of the call.
+    // SAFETY: `value` is valid for writes of `len` bytes, and `len` for reads and writes, for the length of the call; the kernel
+    // writes no more than `len` says.
     check(unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, value.as_mut_ptr().cast(), &mut len) })?;
-    // SAFETY: zeroed, then written by the kernel; the caller vouches for both.
+    // SAFETY: all bytes are initialised, by zeros or by the kernel, and make a valid `T` either way, as the caller owes.
     Ok(unsafe { value.assume_init() })
 }
 

@@ -36,9 +36,9 @@ struct Registry {
     sockets: Mutex<Vec<Holder>>,
 }
 
-// SAFETY: `base` is only ever passed to the kernel as a number, never followed.
+// SAFETY: `base` is only ever passed to the kernel as a number and never followed, so the thread that has it does not matter.
 unsafe impl Send for Registry {}
-// SAFETY: as above, and the list of sockets is behind a lock.
+// SAFETY: `base` as above; the list of sockets, all that changes, is behind a lock.
 unsafe impl Sync for Registry {}
 
 /// A socket that holds the registration, and what every socket that shares it inherits from it: the kernel
@@ -79,7 +79,9 @@ impl Umem {
     pub fn of_pool(pool: &Pool) -> Umem {
         let (base, len) = pool.memory();
         let chunk_size = pool.chunk_size() as u32;
-        // SAFETY: the pool keeps its memory for as long as a chunk is submitted; see above.
+        // SAFETY: a pool's memory is page aligned where it came from `Mapping` (the kernel refuses other memory), and readable and
+        // writable. The pool keeps it for as long as a chunk is submitted (`Pool`'s drop), and makes no frame of such a chunk
+        // before it is back; that no other chunk comes onto a ring, whoever has the rings owes, as said above.
         unsafe { Self::of_memory(base, len, chunk_size, STAGGER_LEN_MAX as u32) }
     }
 
@@ -87,9 +89,12 @@ impl Umem {
     /// size), received data `headroom + 256` bytes into a chunk.
     ///
     /// # Safety
-    /// `base` must be page aligned and valid for reads and writes of `len` bytes for as long as an address
-    /// in it is on a ring, and the owner must not touch a chunk from the moment that its address is
-    /// pushed until the kernel has returned it.
+    /// The caller owes:
+    /// 1. `base` is valid for reads and writes of `len` bytes for as long as an address in it is on a ring of a socket that
+    ///    shares this UMEM, and until the kernel has returned each.
+    /// 2. Nobody touches a chunk from the moment that its address is pushed until the kernel has returned it.
+    ///
+    /// Memory that is not page aligned the kernel refuses to register.
     pub unsafe fn of_memory(base: NonNull<u8>, len: usize, chunk_size: u32, headroom: u32) -> Umem {
         let len = len - len % chunk_size.max(1) as usize;
         Umem(Arc::new(Registry { base, len, chunk_size, headroom, sockets: Mutex::default() }))
