@@ -331,7 +331,9 @@ impl Worker {
     /// Gives a port back. Modules that still name it receive nothing there, and what they send is dropped.
     pub fn remove_port(&mut self, port: PortIndex) -> Option<Box<dyn Port>> {
         let place = self.core.ports.get_mut(port.0)?;
-        Some(std::mem::replace(place, Box::new(ClosedPort)))
+        let mut port = std::mem::replace(place, Box::new(ClosedPort));
+        port.release(&mut self.core.pool);
+        Some(port)
     }
 
     /// A port, if there is one of that number.

@@ -18,8 +18,10 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use arrayvec::ArrayVec;
+use tidegate_base::Duration;
 use tidegate_packet::{BATCH_LEN_MAX, Batch, ChunkAddr, Frame, Pool};
-use tidegate_sys::netlink::{Netlink, NetlinkError};
+use tidegate_sys::clock;
+use tidegate_sys::netlink::{Netlink, NetlinkError, QueueWatch};
 use tidegate_sys::packet_socket::{Bulk, PacketSocket, SEND_COUNT_MAX, SegmentPlan, Sent};
 use tidegate_sys::xsk::{Descriptor, DriverMode, Umem, Wake, XskConfig, XskError, XskSocket, XskStatistics};
 
@@ -59,6 +61,8 @@ pub struct AfXdpPort {
     /// on any link, and does not take the pool's chunks hostage.
     down: bool,
     bulk: Option<BulkQueue>,
+    /// Where the driver itself reads and writes chunks: says when it has let go of them.
+    watch: Option<QueueWatch>,
     counters: PortCounters,
 }
 
@@ -94,6 +98,10 @@ impl BulkQueue {
 /// Bytes of an Ethernet header with one VLAN tag.
 const LINK_HEADER_LEN: usize = 18;
 
+/// How long a driver may take to let go of chunks, and between two looks whether it has.
+const PATIENCE: Duration = Duration::from_secs(5);
+const LOOK_INTERVAL: std::time::Duration = std::time::Duration::from_millis(1);
+
 /// The part of a pool that one port may keep ready for receiving.
 const FILL_SHARE: usize = 4;
 
@@ -118,6 +126,9 @@ impl AfXdpPort {
     pub fn bind(ifindex: u32, queue: u32, umem: &Umem, config: &XskConfig) -> Result<AfXdpPort, AfXdpError> {
         let mtu = Netlink::open()?.link_of(ifindex)?.mtu as usize;
         let socket = XskSocket::bind(ifindex, queue, umem, config)?;
+        // Without it chunks that the driver had stay out when the port is closed; it works all the same.
+        let is_driven = socket.mode() == DriverMode::ZeroCopy;
+        let watch = if is_driven { QueueWatch::open(ifindex, queue).ok() } else { None };
         let share = (umem.chunk_count() / FILL_SHARE).max(1) as u32;
         Ok(AfXdpPort {
             socket,
@@ -129,6 +140,7 @@ impl AfXdpPort {
             has_polled: false,
             down: false,
             bulk: None,
+            watch,
             counters: PortCounters::default(),
         })
     }
@@ -329,14 +341,23 @@ impl Port for AfXdpPort {
         if self.bulk.is_some() { BULK_LEN_MAX } else { 0 }
     }
 
-    /// A driver that reads and writes chunks itself is done with them only some time after the socket is closed: those
-    /// stay out.
+    fn release(&mut self, pool: &mut Pool) {
+        let Some(bulk) = &mut self.bulk else { return };
+        self.counters.count_bulk(&bulk.frames, false);
+        bulk.frames.drain(..).for_each(|frame| pool.free(frame));
+    }
+
+    /// A driver that reads and writes chunks itself is done with them only some time after the socket is closed: that is
+    /// waited for. Those of a driver that does not say when it is done, or takes longer than [`PATIENCE`], stay out.
     fn close(self: Box<Self>) -> Vec<ChunkAddr> {
-        let Self { socket, out, .. } = *self;
+        let Self { socket, out, mut watch, .. } = *self;
         let is_copied = socket.mode() == DriverMode::Copy;
+        // A kernel that does not say that it is tied will not say when it is no more.
+        let is_told = watch.as_mut().is_some_and(|watch| watch.is_tied() == Some(true));
         // The kernel waits here until no processor receives into the socket any more (xsk_release).
         drop(socket);
-        if is_copied { out.iter().collect() } else { Vec::new() }
+        let is_done = is_copied || is_told && watch.is_some_and(|mut watch| until_untied(&mut watch));
+        if is_done { out.iter().collect() } else { Vec::new() }
     }
 
     /// Makes one system call, to ask the kernel for its drops.
@@ -352,6 +373,19 @@ impl Port for AfXdpPort {
             ..self.counters
         }
     }
+}
+
+/// Waits until the driver has let go of the socket's memory, which the kernel has it do behind the socket's back
+/// (xp_release_deferred). False if it does not.
+fn until_untied(watch: &mut QueueWatch) -> bool {
+    let start = clock::now();
+    while watch.is_tied() != Some(false) {
+        if clock::now().since(start) > PATIENCE {
+            return false;
+        }
+        std::thread::sleep(LOOK_INTERVAL);
+    }
+    true
 }
 
 /// Sends some of `frames`: how many are done with, and whether they were taken.

@@ -134,6 +134,12 @@ pub trait Port: Send {
         false
     }
 
+    /// Gives the frames that it holds itself back to `pool`, whose worker it leaves; they are dropped and counted. What the
+    /// kernel has of the pool's comes back by [`close`](Self::close).
+    fn release(&mut self, pool: &mut Pool) {
+        let _ = pool;
+    }
+
     /// Closes the device, on any thread and in its own time. What it still had of the pool's chunks comes back, to be given
     /// to the pool by its worker ([`Pool::complete`]).
     fn close(self: Box<Self>) -> Vec<ChunkAddr> {

@@ -106,6 +106,13 @@ impl Port for TapPort {
         self.send_waiting(pool);
     }
 
+    fn release(&mut self, pool: &mut Pool) {
+        if let Some(frame) = self.waiting.take() {
+            self.counters.tx_drop_count += 1;
+            pool.free(frame);
+        }
+    }
+
     fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
         Some(self.tap.as_fd())
     }

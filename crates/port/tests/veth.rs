@@ -10,11 +10,12 @@ use std::time::Instant;
 use tidegate_base::Duration;
 use tidegate_bpf::{Attachment, LoadOptions, ModeChoice, XdpProgram};
 use tidegate_packet::{Batch, Frame, Pool};
-use tidegate_port::{AfXdpPort, Port, TapPort};
+use tidegate_port::{AfXdpPort, Port, Push, TapPort};
 use tidegate_sys::event::{Interest, poll};
 use tidegate_sys::mem::Mapping;
-use tidegate_sys::netlink::{Netlink, VethEnd};
+use tidegate_sys::netlink::{Netlink, QueueWatch, VethEnd};
 use tidegate_sys::netns::Netns;
+use tidegate_sys::packet_socket::PacketSocket;
 use tidegate_sys::tap::Tap;
 use tidegate_sys::xsk::{BusyPoll, Umem, XskConfig};
 
@@ -252,6 +253,77 @@ fn a_port_forwards_what_another_of_its_pool_received() {
     });
 }
 
+/// Tries until it is so; a test that would wait for ever fails.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = std::time::Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < std::time::Duration::from_secs(60), "{what}");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_queue_says_when_its_driver_has_let_go() {
+    beside_veth(2, |a, _| {
+        let mut watches = [0, 1].map(|queue| QueueWatch::open(a, queue).unwrap());
+        let mut netlink = Netlink::open().unwrap();
+        for _ in 0..20 {
+            let mut pool = pool(64);
+            let umem = Umem::of_pool(&pool);
+            let port = AfXdpPort::open(a, 1, &umem, &XskConfig::default(), &mut pool).unwrap();
+            assert_eq!(watches.each_mut().map(QueueWatch::is_tied), [Some(false), Some(true)]);
+            drop(port);
+            until("the queue stays tied", || watches[1].is_tied() == Some(false));
+        }
+        netlink.set_up(a, false).unwrap();
+        assert_eq!(watches[0].is_tied(), None, "nobody says of a device that is down");
+        netlink.delete_link(a).unwrap();
+        assert_eq!(watches[0].is_tied(), Some(false), "a device that is gone has let go");
+    });
+}
+
+/// Frames are on their way in and out, some are held, others wait to be cut: all come back when the port leaves.
+#[test]
+fn a_port_that_is_closed_leaves_no_chunk_behind() {
+    beside_veth(1, |a, b| {
+        let config = XskConfig::default();
+        let mut far = End::open(b, &config, 256);
+        for round in 0..20 {
+            let mut near = End::open(a, &config, 256);
+            near.port.send_bulk_through(PacketSocket::open(a, 1 << 16).unwrap(), Push::Kept);
+            for number in 0..64 {
+                let mut batch = Batch::new();
+                batch.push(numbered(&mut far.pool, number, 64)).unwrap();
+                far.send(&mut batch);
+            }
+            wait(&near.port);
+            let mut held = Batch::with_len_max(1 + round);
+            near.port.rx(&mut near.pool, &mut held);
+            let mut out = Batch::new();
+            for number in 0..8 {
+                let mut frame = numbered(&mut near.pool, number, 60);
+                if number % 2 == 0 {
+                    let bytes: tidegate_packet::SharedBytes = std::sync::Arc::new([0_u8; 100]);
+                    frame.append(tidegate_packet::Tail::new(bytes, 0..100).unwrap());
+                }
+                out.push(frame).unwrap();
+            }
+            // Half on the ring, half waiting for their socket; neither is told to go.
+            near.port.tx(&mut near.pool, &mut out);
+            let End { mut pool, mut port, program, _attachment } = near;
+            port.release(&mut pool);
+            assert_eq!(pool.occupancy().held_count, held.len());
+            drop((program, _attachment));
+            for chunk in Box::new(port).close() {
+                pool.complete(chunk);
+            }
+            assert_eq!((pool.occupancy().submitted_count, pool.free_count()), (0, 256 - held.len()));
+            pool.free_batch(&mut held);
+            assert_eq!(pool.free_count(), 256);
+        }
+    });
+}
+
 #[test]
 fn two_queues_share_one_pool() {
     beside_veth(2, |a, _| {
@@ -288,7 +360,7 @@ fn a_device_that_went_away_stops_nothing() {
             let mut batch = Batch::new();
             batch.push(numbered(&mut near.pool, number, 60)).unwrap();
             near.send(&mut batch);
-            assert_eq!(near.numbers(), []);
+            assert_eq!(near.numbers(), [0_u32; 0]);
             far.echo();
         }
         assert!(near.port.counters().tx_drop_count > 990, "{:?}", near.port.counters());

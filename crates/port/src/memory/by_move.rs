@@ -72,6 +72,14 @@ impl Port for MovePort {
 
     fn flush(&mut self, _: &mut Pool) {}
 
+    /// What is under way to it; the other end has what is under way from it.
+    fn release(&mut self, pool: &mut Pool) {
+        while let Ok(frame) = self.incoming.pop() {
+            self.counters.rx_drop_count += 1;
+            pool.free(frame);
+        }
+    }
+
     fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }

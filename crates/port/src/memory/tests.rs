@@ -43,6 +43,22 @@ fn moved_frames_cross_both_ways_in_the_same_pool() {
 }
 
 #[test]
+fn moved_frames_stay_in_their_chunks_and_come_back_from_an_end_that_leaves() {
+    let mut pool = pool(8);
+    let (mut left, mut right) = joined_by_move(4, 1514);
+    let mut out = batch(&mut pool, &[b"one", b"two", b"three"]);
+    let chunks: Vec<u32> = out.iter().map(|frame| frame.index()).collect();
+    left.tx(&mut pool, &mut out);
+    out.set_len_max(1);
+    right.rx(&mut pool, &mut out);
+    assert_eq!(out.iter().map(|frame| frame.index()).collect::<Vec<_>>(), chunks[..1]);
+    pool.free_batch(&mut out);
+    assert_eq!(pool.free_count(), 6);
+    right.release(&mut pool);
+    assert_eq!((pool.free_count(), right.counters().rx_drop_count), (8, 2));
+}
+
+#[test]
 fn a_retained_frame_goes_home_when_the_other_end_frees_it() {
     let mut pool = pool(2);
     let (mut left, mut right) = joined_by_move(4, 1514);

@@ -48,7 +48,6 @@ pub(super) fn unsealed(len: u64) -> File {
 /// One ring as the driver has it.
 #[derive(Debug)]
 struct Ring {
-    index: usize,
     available: u16,
     seen: u16,
     kick: EventFd,
@@ -89,7 +88,7 @@ impl Driver {
         let memory =
             SharedMemory::open_guarded(file.try_clone().unwrap().into(), MEMORY_LEN as usize).unwrap();
         let event = || EventFd::new(libc_nonblock()).unwrap();
-        let ring = |index| Ring { index, available: 0, seen: 0, kick: event(), call: event() };
+        let ring = |_| Ring { available: 0, seen: 0, kick: event(), call: event() };
         let modern = features & (feature::MODERN | feature::MERGED_BUFFERS) != 0;
         let driver = Driver {
             front,

@@ -14,7 +14,7 @@ mod route;
 pub use address::{Address, AddressInfo};
 pub use link::{LinkFlags, LinkInfo, MacAddress, VethEnd};
 pub use neighbour::Neighbour;
-pub use netdev::{NapiInstance, napi_instances};
+pub use netdev::{NapiInstance, QueueWatch, napi_instances};
 pub use route::{Prefix, Route};
 
 use std::io;

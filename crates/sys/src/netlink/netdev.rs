@@ -1,6 +1,9 @@
-//! NAPI instances of a device: the `netdev` family of generic netlink (Linux 6.8; threads since 6.10).
+//! NAPI instances and queues of a device: the `netdev` family of generic netlink (Linux 6.8; threads since 6.10, AF_XDP of
+//! queues since 6.15).
 //!
 //! Source: netlink/specs/netdev.yaml, userspace-api/netlink/intro.rst.
+
+use std::io;
 
 use super::message::{self, Request};
 use super::{NetlinkError, Refusal, Transport};
@@ -9,7 +12,13 @@ use super::{NetlinkError, Refusal, Transport};
 const CTRL_ATTR_FAMILY_ID: u16 = 1;
 const CTRL_ATTR_FAMILY_NAME: u16 = 2;
 /// linux/netdev.h.
+const NETDEV_CMD_QUEUE_GET: u8 = 10;
 const NETDEV_CMD_NAPI_GET: u8 = 11;
+const NETDEV_A_QUEUE_ID: u16 = 1;
+const NETDEV_A_QUEUE_IFINDEX: u16 = 2;
+const NETDEV_A_QUEUE_TYPE: u16 = 3;
+const NETDEV_A_QUEUE_XSK: u16 = 7;
+const NETDEV_QUEUE_TYPE_RX: u32 = 0;
 const NETDEV_A_NAPI_IFINDEX: u16 = 1;
 const NETDEV_A_NAPI_ID: u16 = 2;
 const NETDEV_A_NAPI_PID: u16 = 4;
@@ -46,6 +55,54 @@ fn parse(body: &[u8]) -> Option<NapiInstance> {
     let attributes = body.get(GENERIC_LEN..)?;
     let id = message::number(attributes, NETDEV_A_NAPI_ID)?;
     Some(NapiInstance { id, thread: message::number(attributes, NETDEV_A_NAPI_PID) })
+}
+
+/// A receive queue of a device, looked at for memory of AF_XDP sockets.
+#[derive(Debug)]
+pub struct QueueWatch {
+    transport: Transport,
+    family: u16,
+    ifindex: u32,
+    queue: u32,
+}
+
+impl QueueWatch {
+    /// Looks at a queue of a device of the calling thread's network namespace, wherever the watch is asked later.
+    ///
+    /// Needs no capability. Source: netlink/specs/netdev.yaml.
+    pub fn open(ifindex: u32, queue: u32) -> Result<QueueWatch, NetlinkError> {
+        let opened = Transport::open(libc::NETLINK_GENERIC).and_then(|mut transport| {
+            let family = family(&mut transport, "netdev")?;
+            Ok(QueueWatch { transport, family, ifindex, queue })
+        });
+        opened.map_err(|refusal| refusal.of(format!("watch queue {queue} of link {ifindex}")))
+    }
+
+    /// Whether a socket's memory is tied to the queue: the driver may access it until it is not. Nothing, if the kernel does
+    /// not say: it is older than 6.15, or the device is down. A device that is gone is tied to nothing.
+    pub fn is_tied(&mut self) -> Option<bool> {
+        let command = [NETDEV_CMD_QUEUE_GET, 1, 0, 0];
+        let request = Request::new(self.family, libc::NLM_F_ACK, &command)
+            .number(NETDEV_A_QUEUE_IFINDEX, self.ifindex)
+            .number(NETDEV_A_QUEUE_ID, self.queue)
+            .number(NETDEV_A_QUEUE_TYPE, NETDEV_QUEUE_TYPE_RX);
+        let mut is_tied = None;
+        let asked = self.transport.ask(request, |message| {
+            let attributes = message.body.get(GENERIC_LEN..).unwrap_or_default();
+            if message::number(attributes, NETDEV_A_QUEUE_ID) == Some(self.queue) {
+                is_tied = Some(message::attribute(attributes, NETDEV_A_QUEUE_XSK).is_some());
+            }
+        });
+        match asked {
+            Ok(()) => is_tied,
+            Err(refusal) if is_gone(&refusal.source) => Some(false),
+            Err(_) => None,
+        }
+    }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ENODEV)
 }
 
 /// The number of a family of generic netlink.
