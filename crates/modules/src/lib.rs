@@ -90,6 +90,4 @@ mod rig;
 #[cfg(test)]
 mod small_tests;
 #[cfg(test)]
-mod stand;
-#[cfg(test)]
 mod tests;

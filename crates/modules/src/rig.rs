@@ -1,15 +1,21 @@
-//! A module between a feeder and a collector, for tests: bytes in at a gate, bytes out at gates.
+//! A module between a feeder and a collector, for tests: bytes in at gates, bytes out at gates.
 
+mod frames;
+
+pub(crate) use frames::{checksums_hold, hostile_frames, ipv4_frame, naive_checksum, packet};
+
+use frames::garbage;
 use std::collections::VecDeque;
 use tidegate_base::{DropReason, Instant, Rng};
 use tidegate_packet::{Batch, HeapMemory, Pool, SCRATCH_LEN};
 use tidegate_pipeline::{Context, GateCounts, Graph, Module, Work, Worker, WorkerConfig, control};
 
 const CHUNK_LEN: usize = 2048;
-const CHUNK_COUNT: usize = 256;
 
-/// Output gates that the collector listens at: the first ones.
+/// Output gates that the collector listens at unless told: the first ones.
 pub(crate) const GATE_COUNT: usize = 8;
+/// Input gates that the feeder feeds unless told.
+const INPUT_COUNT: usize = 2;
 
 /// A frame on its way in or out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,8 +25,12 @@ pub(crate) struct Packet {
     pub(crate) scratch: [u8; SCRATCH_LEN],
 }
 
+/// Emits what it was given, once.
 struct Feeder {
     packets: VecDeque<Packet>,
+    gate_count: usize,
+    /// Packets a round at most.
+    burst: usize,
     has_headroom: bool,
 }
 
@@ -29,16 +39,15 @@ impl Module for Feeder {
         "feeder"
     }
     fn gates(&self) -> GateCounts {
-        GateCounts { inputs: 0, outputs: 2 }
+        GateCounts { inputs: 0, outputs: self.gate_count }
     }
     fn process(&mut self, _: &mut Context<'_>, _: usize, _: &mut Batch) {}
     fn task_count(&self) -> usize {
         1
     }
     fn run(&mut self, ctx: &mut Context<'_>, _: usize) -> Work {
-        // Full batches, whatever room a batch has.
-        for _ in 0..32 {
-            let Some(packet) = self.packets.pop_front() else { break };
+        let packet_count = self.burst.min(self.packets.len());
+        for packet in self.packets.drain(..packet_count) {
             let mut frame = ctx.pool().alloc().unwrap();
             if !self.has_headroom {
                 frame.reset(0);
@@ -47,25 +56,55 @@ impl Module for Feeder {
             *frame.scratch_mut() = packet.scratch;
             ctx.emit(packet.gate, frame);
         }
-        Work::NONE
+        Work { packet_count, byte_count: 0 }
     }
 }
 
-#[derive(Default)]
-struct Collector(Vec<Packet>);
+/// Keeps what arrives, in order.
+struct Collector {
+    seen: Vec<Packet>,
+    gate_count: usize,
+}
 
 impl Module for Collector {
     fn class(&self) -> &'static str {
         "collector"
     }
     fn gates(&self) -> GateCounts {
-        GateCounts { inputs: GATE_COUNT, outputs: 0 }
+        GateCounts { inputs: self.gate_count, outputs: 0 }
     }
     fn process(&mut self, ctx: &mut Context<'_>, gate: usize, batch: &mut Batch) {
         for frame in batch.iter() {
-            self.0.push(Packet { gate, data: frame.data().to_vec(), scratch: *frame.scratch() });
+            self.seen.push(Packet { gate, data: frame.data().to_vec(), scratch: *frame.scratch() });
         }
         ctx.consume_batch(batch);
+    }
+}
+
+/// How a module is put between the two.
+struct Joints {
+    inputs: usize,
+    outputs: usize,
+    /// Packets that are fed a round at most.
+    burst: usize,
+    has_headroom: bool,
+    /// Of the pool.
+    chunk_count: usize,
+}
+
+impl Joints {
+    /// The first gates of these modules in a row, fed a full batch a round.
+    fn of(modules: &[Box<dyn Module>]) -> Joints {
+        let inputs = modules.first().map_or(0, |first| first.gates().inputs);
+        let outputs = modules.last().map_or(0, |last| last.gates().outputs);
+        Joints {
+            inputs: inputs.min(INPUT_COUNT),
+            outputs: outputs.min(GATE_COUNT),
+            // Full batches, whatever room a batch has.
+            burst: 32,
+            has_headroom: true,
+            chunk_count: 256,
+        }
     }
 }
 
@@ -76,47 +115,50 @@ pub(crate) struct Rig {
 }
 
 impl Rig {
+    /// Feeds a batch a round.
     pub(crate) fn new(module: impl Module) -> Self {
-        Self::with_headroom(module, true)
+        Self::row(vec![Box::new(module)])
+    }
+
+    /// With so many input gates fed and output gates looked at; what waits comes all in one round.
+    pub(crate) fn with_gates(module: impl Module, inputs: usize, outputs: usize) -> Self {
+        let joints = Joints { inputs, outputs, burst: usize::MAX, has_headroom: true, chunk_count: 4096 };
+        Self::build(vec![Box::new(module)], &joints)
     }
 
     /// With frames that have no room in front of their data.
     pub(crate) fn without_headroom(module: impl Module) -> Self {
-        Self::with_headroom(module, false)
+        let modules: Vec<Box<dyn Module>> = vec![Box::new(module)];
+        let joints = Joints { has_headroom: false, ..Joints::of(&modules) };
+        Self::build(modules, &joints)
     }
 
     /// Several modules, gate 0 to gate 0, whose attributes are laid out; the last is the one that is looked at.
     pub(crate) fn row(modules: Vec<Box<dyn Module>>) -> Self {
-        Self::build(modules, true)
+        let joints = Joints::of(&modules);
+        Self::build(modules, &joints)
     }
 
-    fn with_headroom(module: impl Module, has_headroom: bool) -> Self {
-        Self::build(vec![Box::new(module)], has_headroom)
-    }
-
-    fn build(mut modules: Vec<Box<dyn Module>>, has_headroom: bool) -> Self {
+    fn build(modules: Vec<Box<dyn Module>>, joints: &Joints) -> Self {
+        let Joints { inputs, outputs, burst, has_headroom, chunk_count } = *joints;
         let mut graph = Graph::new();
-        let feeder =
-            graph.add("feeder", Box::new(Feeder { packets: VecDeque::new(), has_headroom })).unwrap();
-        let last = modules.pop().unwrap();
-        let (outputs, is_alone) = (last.gates().outputs, modules.is_empty());
-        let inputs = modules.first().unwrap_or(&last).gates().inputs;
-        let mut row: Vec<_> =
-            modules.into_iter().enumerate().map(|(n, it)| graph.add(&format!("m{n}"), it).unwrap()).collect();
-        let tested = graph.add("tested", last).unwrap();
-        row.push(tested);
+        let last = modules.len() - 1;
+        let name = |n| if n == last { "tested".to_owned() } else { format!("m{n}") };
+        let row: Vec<_> =
+            modules.into_iter().enumerate().map(|(n, it)| graph.add(&name(n), it).unwrap()).collect();
         graph.chain(&row).unwrap();
-        let collector = graph.add("collector", Box::new(Collector::default())).unwrap();
-        for gate in 0..inputs.min(2) {
-            graph.connect(feeder, gate, row[0], gate).unwrap();
+        if inputs > 0 {
+            let feeder = Feeder { packets: VecDeque::new(), gate_count: inputs, burst, has_headroom };
+            let feeder = graph.add("feeder", Box::new(feeder)).unwrap();
+            (0..inputs).for_each(|gate| graph.connect(feeder, gate, row[0], gate).unwrap());
         }
-        for gate in 0..outputs.min(GATE_COUNT) {
-            graph.connect(tested, gate, collector, gate).unwrap();
-        }
-        if !is_alone {
+        let collector = Collector { seen: Vec::new(), gate_count: outputs };
+        let collector = graph.add("collector", Box::new(collector)).unwrap();
+        (0..outputs).for_each(|gate| graph.connect(row[last], gate, collector, gate).unwrap());
+        if last > 0 {
             assert_eq!(graph.lay_out().faults(), []);
         }
-        let pool = Pool::new(Box::new(HeapMemory::new(CHUNK_COUNT * CHUNK_LEN)), CHUNK_LEN).unwrap();
+        let pool = Pool::new(Box::new(HeapMemory::new(chunk_count * CHUNK_LEN)), CHUNK_LEN).unwrap();
         let (_control, commands) = control(|| {});
         Self { worker: Worker::new(WorkerConfig::default(), pool, Vec::new(), graph, commands), round: 0 }
     }
@@ -126,15 +168,25 @@ impl Rig {
         self.worker.module_mut("tested").unwrap()
     }
 
+    fn wait(&mut self, packets: impl IntoIterator<Item = Packet>) {
+        if let Some(feeder) = self.worker.module_mut::<Feeder>("feeder") {
+            feeder.packets.extend(packets);
+        }
+    }
+
+    fn take(&mut self) -> Vec<Packet> {
+        std::mem::take(&mut self.worker.module_mut::<Collector>("collector").unwrap().seen)
+    }
+
     /// Sends packets into the module's gates in batches of 32; gives back what came out meanwhile. A round lasts a
     /// millisecond.
     pub(crate) fn pass_packets(&mut self, packets: &[Packet]) -> Vec<Packet> {
-        self.worker.module_mut::<Feeder>("feeder").unwrap().packets.extend(packets.iter().cloned());
+        self.wait(packets.iter().cloned());
         for _ in 0..packets.len().div_ceil(32).max(1) {
             self.round += 1;
             self.worker.round(Instant::from_millis(self.round));
         }
-        std::mem::take(&mut self.worker.module_mut::<Collector>("collector").unwrap().0)
+        self.take()
     }
 
     /// The same of plain bytes, all into gate 0.
@@ -151,6 +203,37 @@ impl Rig {
         let (gate, data) = out.remove(0);
         assert_eq!(gate, 0);
         data
+    }
+
+    /// Has `frames` wait before an input gate.
+    pub(crate) fn feed(&mut self, gate: usize, frames: &[&[u8]]) {
+        frames.iter().for_each(|frame| self.feed_marked(gate, frame, &[]));
+    }
+
+    /// Has a frame wait whose scratch area begins with `start`.
+    pub(crate) fn feed_marked(&mut self, gate: usize, frame: &[u8], start: &[u8]) {
+        let mut scratch = [0; SCRATCH_LEN];
+        scratch[..start.len()].copy_from_slice(start);
+        self.wait([Packet { gate, data: frame.to_vec(), scratch }]);
+    }
+
+    /// A round at `now`; what left, gate by gate.
+    pub(crate) fn round(&mut self, now: Instant) -> Vec<(usize, Vec<u8>)> {
+        self.worker.round(now);
+        let mut seen: Vec<_> = self.take().into_iter().map(|packet| (packet.gate, packet.data)).collect();
+        seen.sort_by_key(|(gate, _)| *gate);
+        seen
+    }
+
+    /// Feeds `frames` to an input gate, and says what left then, gate by gate.
+    pub(crate) fn pass_into(&mut self, gate: usize, frames: &[&[u8]]) -> Vec<(usize, Vec<u8>)> {
+        self.feed(gate, frames);
+        self.round(Instant::from_millis(1))
+    }
+
+    /// The gate through which a frame leaves that comes in through gate 0.
+    pub(crate) fn gate_of(&mut self, frame: &[u8]) -> Option<usize> {
+        self.pass_into(0, &[frame]).first().map(|(gate, _)| *gate)
     }
 
     /// How many frames the module dropped for that reason.
@@ -170,40 +253,28 @@ impl Rig {
     pub(crate) fn kept_count(&self) -> usize {
         self.worker.snapshot().pool.held_count
     }
-}
 
-/// Frames that no well-behaved station sends: random bytes, and packets with lengths, versions and types that lie.
-pub(crate) fn hostile_frames(seed: u64, count: usize) -> Vec<Vec<u8>> {
-    let mut rng = Rng::new(seed);
-    (0..count).map(|_| hostile_frame(&mut rng)).collect()
-}
-
-fn hostile_frame(rng: &mut Rng) -> Vec<u8> {
-    let len = if rng.chance(0.3) { rng.below(20) } else { rng.below(200) } as usize;
-    let mut data: Vec<u8> = (0..len).map(|_| rng.next_u32() as u8).collect();
-    let mut put = |offset: usize, choices: &[&[u8]], rng: &mut Rng| {
-        let choice = choices[rng.below(choices.len() as u64) as usize];
-        if rng.chance(0.8)
-            && let Some(bytes) = data.get_mut(offset..offset + choice.len())
-        {
-            bytes.copy_from_slice(choice);
-        }
-    };
-    put(12, &[&[8, 0], &[8, 6], &[0x86, 0xdd], &[0x81, 0], &[0x88, 0xa8], &[0x88, 0x47]], rng);
-    let mut start = 14;
-    while rng.chance(0.2) {
-        start += 4;
-        put(start - 2, &[&[8, 0], &[0x86, 0xdd], &[0x81, 0]], rng);
+    /// Takes the graph away: every frame must be back then.
+    pub(crate) fn retire(mut self) {
+        self.worker.replace(Graph::new()).unwrap();
+        assert_eq!(self.kept_count(), 0, "frames were lost");
     }
-    put(start, &[&[0x45], &[0x46], &[0x4f], &[0x44], &[0x60], &[0x55]], rng);
-    put(start + 2, &[&[0, 20], &[0, 0], &[0, 60], &[0, 100], &[0xff, 0xff]], rng);
-    put(start + 6, &[&[0, 0], &[0x40, 0], &[0x20, 0], &[0, 9]], rng);
-    put(start + 8, &[&[0], &[1], &[64]], rng);
-    put(start + 9, &[&[6], &[17], &[47], &[1]], rng);
-    put(start + 20, &[&[0, 0, 0x65, 0x58], &[0xb0, 0, 8, 0], &[0x12, 0xb5, 0x12, 0xb5]], rng);
-    put(start + 24, &[&[0, 8], &[0, 0], &[0, 40], &[0xff, 0xff]], rng);
-    put(start + 28, &[&[8, 0, 0, 0], &[0, 0, 0x65, 0x58], &[0x3f, 0, 0x65, 0x58]], rng);
-    data
+
+    /// Feeds seeded garbage, some of it cut from `model` and damaged, to all of `inputs` input gates; no frame may be
+    /// lost.
+    pub(crate) fn survives_garbage(mut self, inputs: usize, model: &[u8], seed: u64) {
+        let mut rng = Rng::new(seed);
+        for turn in 0..300 {
+            for gate in 0..inputs {
+                for _ in 0..16 {
+                    let frame = garbage(&mut rng, model);
+                    self.feed(gate, &[&frame]);
+                }
+            }
+            self.round(Instant::from_millis(turn));
+        }
+        self.retire();
+    }
 }
 
 /// Has `module` take hostile frames: none may be lost or kept (up to `kept_max`), and none may stop it.
@@ -214,42 +285,4 @@ pub(crate) fn survives(module: impl Module, kept_max: usize) {
         rig.pass(&hostile_frames(seed, 100));
         assert!(rig.kept_count() <= kept_max, "{class} lost frames");
     }
-}
-
-/// The checksum of RFC 1071, word by word.
-pub(crate) fn naive_checksum(bytes: &[u8]) -> u16 {
-    let words =
-        bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |low| u32::from(*low)));
-    let sum = words.fold(0, |sum: u32, word| {
-        let sum = sum + word;
-        (sum & 0xffff) + (sum >> 16)
-    });
-    !(sum as u16)
-}
-
-/// An Ethernet frame with an IPv4 packet, both checksums right: UDP or TCP from 10.0.0.1 port 1111 to 10.0.0.2 port 2222.
-pub(crate) fn ipv4_frame(protocol: u8, payload: &[u8]) -> Vec<u8> {
-    let mut segment = vec![0x04, 0x57, 0x08, 0xae];
-    if protocol == 6 {
-        segment.extend([0, 0, 0, 1, 0, 0, 0, 2, 0x50, 0x10, 0x20, 0, 0, 0, 0, 0]);
-    } else {
-        segment.extend(((8 + payload.len()) as u16).to_be_bytes());
-        segment.extend([0, 0]);
-    }
-    segment.extend(payload);
-    let check_at = if protocol == 6 { 16 } else { 6 };
-    let mut covered = vec![10, 0, 0, 1, 10, 0, 0, 2, 0, protocol];
-    covered.extend((segment.len() as u16).to_be_bytes());
-    covered.extend(&segment);
-    segment[check_at..check_at + 2].copy_from_slice(&naive_checksum(&covered).to_be_bytes());
-
-    let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0];
-    let mut header = vec![0x45, 0];
-    header.extend(((20 + segment.len()) as u16).to_be_bytes());
-    header.extend([0x12, 0x34, 0x40, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
-    let check = naive_checksum(&header).to_be_bytes();
-    header[10..12].copy_from_slice(&check);
-    frame.extend(header);
-    frame.extend(segment);
-    frame
 }

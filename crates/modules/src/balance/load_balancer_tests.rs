@@ -1,7 +1,7 @@
 //! Load points: who gets a new flow, and that a flow stays where it is.
 
 use super::*;
-use crate::stand::{Stand, packet};
+use crate::rig::{Rig, packet};
 use std::collections::HashMap;
 
 fn balancer(gates: &[u64]) -> LoadBalancer {
@@ -14,13 +14,13 @@ fn udp(flow: u32, len: usize) -> Vec<u8> {
 
 #[test]
 fn a_flow_stays_where_it_went() {
-    let mut stand = Stand::new(balancer(&[0, 1, 2]), 1, 3);
+    let mut rig = Rig::with_gates(balancer(&[0, 1, 2]), 1, 3);
     let mut seen: HashMap<Vec<u8>, usize> = HashMap::new();
     for turn in 0..20 {
         for flow in 0..50 {
-            stand.feed(0, &[&udp(flow, 20)]);
+            rig.feed(0, &[&udp(flow, 20)]);
         }
-        for (gate, frame) in stand.round(Instant::from_millis(turn)) {
+        for (gate, frame) in rig.round(Instant::from_millis(turn)) {
             assert_eq!(*seen.entry(frame).or_insert(gate), gate);
         }
     }
@@ -28,22 +28,22 @@ fn a_flow_stays_where_it_went() {
     let mut shares = [0; 3];
     seen.values().for_each(|gate| shares[*gate] += 1);
     assert!(shares.iter().all(|it| (16..=17).contains(it)), "{shares:?}");
-    assert_eq!(stand.module::<LoadBalancer>().counters()[1], ("opened", 50));
-    stand.retire();
+    assert_eq!(rig.module::<LoadBalancer>().counters()[1], ("opened", 50));
+    rig.retire();
 }
 
 #[test]
 fn new_flows_avoid_the_loaded_gate() {
-    let mut stand = Stand::new(balancer(&[0, 1]), 1, 2);
-    let heavy = stand.gate_of(&udp(1, 1000)).unwrap();
+    let mut rig = Rig::with_gates(balancer(&[0, 1]), 1, 2);
+    let heavy = rig.gate_of(&udp(1, 1000)).unwrap();
     for flow in 2..12 {
-        stand.feed(0, &[&udp(1, 1400), &udp(1, 1400), &udp(1, 1400), &udp(1, 1400), &udp(1, 1400)]);
-        stand.feed(0, &[&udp(flow, 10)]);
+        rig.feed(0, &[&udp(1, 1400), &udp(1, 1400), &udp(1, 1400), &udp(1, 1400), &udp(1, 1400)]);
+        rig.feed(0, &[&udp(flow, 10)]);
     }
-    let seen = stand.round(Instant::from_millis(1));
+    let seen = rig.round(Instant::from_millis(1));
     let light = seen.iter().filter(|(gate, frame)| *gate != heavy && frame.len() < 100).count();
     assert!(light >= 7, "{light} of 10");
-    stand.retire();
+    rig.retire();
 }
 
 #[test]
@@ -62,13 +62,13 @@ fn points_are_forgotten_after_two_windows() {
 
 #[test]
 fn a_gate_that_is_taken_away_gives_its_flows_up() {
-    let mut stand = Stand::new(balancer(&[0, 1]), 1, 2);
-    (0..20).for_each(|flow| stand.feed(0, &[&udp(flow, 10)]));
-    stand.round(Instant::from_millis(1));
-    stand.module::<LoadBalancer>().set_gates(&[1]).unwrap();
-    (0..20).for_each(|flow| stand.feed(0, &[&udp(flow, 10)]));
-    assert!(stand.round(Instant::from_millis(2)).iter().all(|(gate, _)| *gate == 1));
-    stand.retire();
+    let mut rig = Rig::with_gates(balancer(&[0, 1]), 1, 2);
+    (0..20).for_each(|flow| rig.feed(0, &[&udp(flow, 10)]));
+    rig.round(Instant::from_millis(1));
+    rig.module::<LoadBalancer>().set_gates(&[1]).unwrap();
+    (0..20).for_each(|flow| rig.feed(0, &[&udp(flow, 10)]));
+    assert!(rig.round(Instant::from_millis(2)).iter().all(|(gate, _)| *gate == 1));
+    rig.retire();
 }
 
 #[test]
@@ -83,5 +83,5 @@ fn wrong_parameters_say_what_is_wrong() {
 
 #[test]
 fn garbage_is_survived() {
-    Stand::new(balancer(&[0, 1]), 1, 2).survives_garbage(1, &udp(1, 30), 21);
+    Rig::with_gates(balancer(&[0, 1]), 1, 2).survives_garbage(1, &udp(1, 30), 21);
 }

@@ -14,6 +14,7 @@ mod generic_encap;
 mod geneve;
 mod gre;
 mod ip_encap;
+mod over_udp;
 mod tunnel;
 mod vxlan;
 

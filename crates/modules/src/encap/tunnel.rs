@@ -95,13 +95,13 @@ pub(super) struct DecapSlots {
 }
 
 /// What a tunnel's own header says.
-pub(super) struct Inner {
+pub struct Inner {
     /// The tunnel's number.
-    pub(super) id: u32,
+    pub id: u32,
     /// EtherType of what is inside.
-    pub(super) ether_type: u16,
+    pub ether_type: u16,
     /// Where it starts in the frame.
-    pub(super) start: usize,
+    pub start: usize,
 }
 
 impl DecapSlots {
@@ -177,12 +177,6 @@ pub(super) fn emit_udp(data: &mut [u8], header_len: usize, port: u16) {
     data[2..4].copy_from_slice(&port.to_be_bytes());
     data[4..6].copy_from_slice(&len.to_be_bytes());
     data[6..8].fill(0);
-}
-
-/// A tunnel's number of 24 bits as it stands in a header, the byte behind it zero.
-#[inline]
-pub(super) const fn id_bytes(id: u32) -> [u8; 4] {
-    (id << 8).to_be_bytes()
 }
 
 /// The protocol under VXLAN and GENEVE.

@@ -150,7 +150,7 @@ impl Module for Replay {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stand::Stand;
+    use crate::rig::Rig;
 
     fn recorded() -> Vec<RecordedFrame> {
         [0, 10, 10, 40]
@@ -161,13 +161,13 @@ mod tests {
     /// In which millisecond, from the first, each frame came.
     fn times(speed: f64, loops: u64, until_ms: u64) -> Vec<(u64, u8)> {
         let replay = Replay::new(ReplayParams { frames: recorded(), speed, loops }).unwrap();
-        let mut stand = Stand::new(replay, 0, 1);
+        let mut rig = Rig::with_gates(replay, 0, 1);
         let mut seen = Vec::new();
         for ms in 0..until_ms {
-            let out = stand.round(Instant::from_millis(1000 + ms));
+            let out = rig.round(Instant::from_millis(1000 + ms));
             seen.extend(out.into_iter().map(|(_, frame)| (ms, frame[0])));
         }
-        stand.retire();
+        rig.retire();
         seen
     }
 

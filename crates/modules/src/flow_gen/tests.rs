@@ -1,7 +1,7 @@
 //! Flows and packets a second as asked for, arrivals and durations of each kind.
 
 use super::*;
-use crate::stand::{Stand, checksums_hold, packet};
+use crate::rig::{Rig, checksums_hold, packet};
 use std::collections::{HashMap, HashSet};
 
 fn params(pps: f64) -> FlowGenParams {
@@ -9,14 +9,14 @@ fn params(pps: f64) -> FlowGenParams {
 }
 
 fn frames(params: FlowGenParams, ms: u64) -> Vec<Vec<u8>> {
-    let mut stand = Stand::new(FlowGen::new(params).unwrap(), 0, 1);
+    let mut rig = Rig::with_gates(FlowGen::new(params).unwrap(), 0, 1);
     let mut frames = Vec::new();
     for turn in 0..ms * 4 {
         frames.extend(
-            stand.round(Instant::from_nanos(1_000_000_000 + turn * 250_000)).into_iter().map(|it| it.1),
+            rig.round(Instant::from_nanos(1_000_000_000 + turn * 250_000)).into_iter().map(|it| it.1),
         );
     }
-    stand.retire();
+    rig.retire();
     frames
 }
 
@@ -89,13 +89,13 @@ fn sizes_by_zipfs_law_are_mostly_small_and_sometimes_large() {
 
 #[test]
 fn an_update_begins_anew() {
-    let mut stand = Stand::new(FlowGen::new(params(1000.0)).unwrap(), 0, 1);
-    stand.round(Instant::from_millis(1000));
-    stand.module::<FlowGen>().update(FlowGenParams { quick_rampup: true, ..params(10.0) }).unwrap();
-    stand.round(Instant::from_millis(2000));
-    assert_eq!(stand.module::<FlowGen>().counters()[0], ("flows", 101));
-    assert!(stand.module::<FlowGen>().set_burst(33).is_err());
-    stand.retire();
+    let mut rig = Rig::with_gates(FlowGen::new(params(1000.0)).unwrap(), 0, 1);
+    rig.round(Instant::from_millis(1000));
+    rig.module::<FlowGen>().update(FlowGenParams { quick_rampup: true, ..params(10.0) }).unwrap();
+    rig.round(Instant::from_millis(2000));
+    assert_eq!(rig.module::<FlowGen>().counters()[0], ("flows", 101));
+    assert!(rig.module::<FlowGen>().set_burst(33).is_err());
+    rig.retire();
 }
 
 #[test]

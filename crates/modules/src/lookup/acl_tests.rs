@@ -1,7 +1,7 @@
 //! Access lists on real headers: the first rule that matches decides.
 
 use super::*;
-use crate::stand::{Stand, packet};
+use crate::rig::{Rig, packet};
 
 const NET: (Ipv4Addr, u8) = (Ipv4Addr::new(10, 0, 0, 0), 8);
 
@@ -9,60 +9,60 @@ fn tcp(src: u32, dst_port: u16, flags: u8) -> Vec<u8> {
     packet(6, (src, 9), (0x0b00_0001, dst_port), flags, b"data")
 }
 
-fn stand(rules: &[AclRule]) -> Stand {
-    Stand::new(Acl::new(rules).unwrap(), 1, 1)
+fn rig(rules: &[AclRule]) -> Rig {
+    Rig::with_gates(Acl::new(rules).unwrap(), 1, 1)
 }
 
-fn passes(stand: &mut Stand, frame: &[u8]) -> bool {
-    stand.gate_of(frame).is_some()
+fn passes(rig: &mut Rig, frame: &[u8]) -> bool {
+    rig.gate_of(frame).is_some()
 }
 
 #[test]
 fn the_first_rule_that_is_met_decides() {
-    let mut stand = stand(&[
+    let mut rig = rig(&[
         AclRule { src: NET, dst_port: 22, drop: true, ..AclRule::ANY },
         AclRule { src: NET, ..AclRule::ANY },
         AclRule { dst_port: 80, ..AclRule::ANY },
     ]);
-    assert!(!passes(&mut stand, &tcp(0x0a00_0001, 22, 0)));
-    assert!(passes(&mut stand, &tcp(0x0a00_0001, 23, 0)));
-    assert!(passes(&mut stand, &tcp(0x0c00_0001, 80, 0)));
-    assert!(!passes(&mut stand, &tcp(0x0c00_0001, 81, 0)));
-    let counters = stand.module::<Acl>().counters();
+    assert!(!passes(&mut rig, &tcp(0x0a00_0001, 22, 0)));
+    assert!(passes(&mut rig, &tcp(0x0a00_0001, 23, 0)));
+    assert!(passes(&mut rig, &tcp(0x0c00_0001, 80, 0)));
+    assert!(!passes(&mut rig, &tcp(0x0c00_0001, 81, 0)));
+    let counters = rig.module::<Acl>().counters();
     assert_eq!(counters, [("rules", 3), ("passed", 2), ("denied", 1), ("unmatched", 1)]);
-    stand.module::<Acl>().clear();
-    assert!(!passes(&mut stand, &tcp(0x0a00_0001, 23, 0)));
-    stand.module::<Acl>().add(&[AclRule::ANY]).unwrap();
-    assert!(passes(&mut stand, &tcp(0x0a00_0001, 23, 0)));
-    assert_eq!(stand.module::<Acl>().rules(), [AclRule::ANY]);
-    stand.retire();
+    rig.module::<Acl>().clear();
+    assert!(!passes(&mut rig, &tcp(0x0a00_0001, 23, 0)));
+    rig.module::<Acl>().add(&[AclRule::ANY]).unwrap();
+    assert!(passes(&mut rig, &tcp(0x0a00_0001, 23, 0)));
+    assert_eq!(rig.module::<Acl>().rules(), [AclRule::ANY]);
+    rig.retire();
 }
 
 #[test]
 fn established_lets_connections_go_on_and_none_begin() {
-    let mut stand = stand(&[AclRule { established: true, ..AclRule::ANY }]);
-    assert!(!passes(&mut stand, &tcp(1, 80, 0x02)), "SYN");
-    assert!(passes(&mut stand, &tcp(1, 80, 0x12)), "SYN, ACK");
-    assert!(passes(&mut stand, &tcp(1, 80, 0x10)), "ACK");
-    assert!(passes(&mut stand, &tcp(1, 80, 0x04)), "RST");
-    assert!(!passes(&mut stand, &packet(17, (1, 1), (2, 2), 0, &[0xff; 20])), "UDP");
+    let mut rig = rig(&[AclRule { established: true, ..AclRule::ANY }]);
+    assert!(!passes(&mut rig, &tcp(1, 80, 0x02)), "SYN");
+    assert!(passes(&mut rig, &tcp(1, 80, 0x12)), "SYN, ACK");
+    assert!(passes(&mut rig, &tcp(1, 80, 0x10)), "ACK");
+    assert!(passes(&mut rig, &tcp(1, 80, 0x04)), "RST");
+    assert!(!passes(&mut rig, &packet(17, (1, 1), (2, 2), 0, &[0xff; 20])), "UDP");
     let mut fragment = tcp(1, 80, 0x10);
     fragment[21] = 8;
-    assert!(!passes(&mut stand, &fragment), "a later fragment has no flags");
-    stand.retire();
+    assert!(!passes(&mut rig, &fragment), "a later fragment has no flags");
+    rig.retire();
 }
 
 #[test]
 fn what_is_no_ipv4_is_dropped() {
-    let mut stand = stand(&[AclRule::ANY]);
+    let mut rig = rig(&[AclRule::ANY]);
     let good = tcp(1, 80, 0);
     let mut arp = good.clone();
     arp[13] = 6;
-    let left = stand.pass(0, &[&arp, &good, &good[..30]]);
+    let left = rig.pass_into(0, &[&arp, &good, &good[..30]]);
     assert_eq!(left, [(0, good.clone())]);
-    assert_eq!(stand.dropped(DropReason::UnknownProtocol), 1);
-    assert_eq!(stand.dropped(DropReason::Malformed), 1);
-    stand.survives_garbage(1, &good, 15);
+    assert_eq!(rig.drops(DropReason::UnknownProtocol), 1);
+    assert_eq!(rig.drops(DropReason::Malformed), 1);
+    rig.survives_garbage(1, &good, 15);
 }
 
 #[test]

@@ -12,7 +12,7 @@
 //! A frame that no rule meets goes to the default gate, and so does one that ends before a field. Gate 8192, the
 //! default gate unless told, drops. Fields are big-endian numbers. An attribute that nobody writes is zero.
 
-use super::key::KeyFields;
+use super::key::{KeyFields, send_short};
 use super::{LookupError, outer_gate, table_gate};
 use crate::field::Field;
 use crate::steer::emit_each;
@@ -150,13 +150,9 @@ impl Module for ExactMatch {
 
     fn process(&mut self, ctx: &mut Context<'_>, _: usize, batch: &mut Batch) {
         let mut gates = [NO_GATE; BATCH_LEN_MAX];
-        let mut short = self.key.fill(batch, &mut self.keys);
+        let short = self.key.fill(batch, &mut self.keys);
         self.table.lookup(&self.keys, &mut gates);
-        self.short_count += u64::from(short.count_ones());
-        while short != 0 {
-            gates[short.trailing_zeros() as usize] = self.table.default_gate();
-            short &= short - 1;
-        }
+        self.short_count += send_short(short, &mut gates, self.table.default_gate());
         emit_each(ctx, batch, &gates);
     }
 

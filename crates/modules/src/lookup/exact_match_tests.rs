@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::field::Position;
-use crate::stand::{Stand, packet};
+use crate::rig::{Rig, packet};
 
 fn at(offset: u64, size: u64) -> Field {
     Field { position: Position::Offset(offset), size }
@@ -25,18 +25,18 @@ fn frames_go_where_their_fields_say() {
     let mut module = exact(vec![at(26, 4), at(36, 2)], &[]);
     module.add(&rule(&[0x0102_0304, 53], 1)).unwrap();
     module.add(&rule(&[0x0102_0304, 80], 2)).unwrap();
-    let mut stand = Stand::new(module, 1, 4);
-    assert_eq!(stand.gate_of(&udp(0x0102_0304, 53)), Some(1));
-    assert_eq!(stand.gate_of(&udp(0x0102_0304, 80)), Some(2));
-    assert_eq!(stand.gate_of(&udp(0x0102_0305, 80)), None);
-    stand.module::<ExactMatch>().set_default_gate(3).unwrap();
-    assert_eq!(stand.gate_of(&udp(0x0102_0305, 80)), Some(3));
-    assert_eq!(stand.gate_of(&udp(0x0102_0304, 80)[..37]), Some(3), "too short");
-    stand.module::<ExactMatch>().delete(&[0x0102_0304, 80]).unwrap();
-    assert_eq!(stand.gate_of(&udp(0x0102_0304, 80)), Some(3));
-    stand.module::<ExactMatch>().clear();
-    assert_eq!(stand.gate_of(&udp(0x0102_0304, 53)), Some(3));
-    stand.retire();
+    let mut rig = Rig::with_gates(module, 1, 4);
+    assert_eq!(rig.gate_of(&udp(0x0102_0304, 53)), Some(1));
+    assert_eq!(rig.gate_of(&udp(0x0102_0304, 80)), Some(2));
+    assert_eq!(rig.gate_of(&udp(0x0102_0305, 80)), None);
+    rig.module::<ExactMatch>().set_default_gate(3).unwrap();
+    assert_eq!(rig.gate_of(&udp(0x0102_0305, 80)), Some(3));
+    assert_eq!(rig.gate_of(&udp(0x0102_0304, 80)[..37]), Some(3), "too short");
+    rig.module::<ExactMatch>().delete(&[0x0102_0304, 80]).unwrap();
+    assert_eq!(rig.gate_of(&udp(0x0102_0304, 80)), Some(3));
+    rig.module::<ExactMatch>().clear();
+    assert_eq!(rig.gate_of(&udp(0x0102_0304, 53)), Some(3));
+    rig.retire();
 }
 
 #[test]
@@ -44,10 +44,10 @@ fn masked_bits_do_not_count() {
     let mut module = exact(vec![at(26, 4)], &[0xffff_ff00]);
     module.add(&rule(&[0x0102_0399], 1)).unwrap();
     assert_eq!(module.config().rules, vec![rule(&[0x0102_0300], 1)]);
-    let mut stand = Stand::new(module, 1, 2);
-    assert_eq!(stand.gate_of(&udp(0x0102_0304, 53)), Some(1));
-    assert_eq!(stand.gate_of(&udp(0x0102_0404, 53)), None);
-    stand.retire();
+    let mut rig = Rig::with_gates(module, 1, 2);
+    assert_eq!(rig.gate_of(&udp(0x0102_0304, 53)), Some(1));
+    assert_eq!(rig.gate_of(&udp(0x0102_0404, 53)), None);
+    rig.retire();
 }
 
 #[test]
@@ -58,13 +58,13 @@ fn attributes_are_fields_too() {
     module.bind(&[Place::At(4)]);
     module.add(&rule(&[0x0708, 53], 1)).unwrap();
     module.add(&rule(&[0, 53], 0)).unwrap();
-    let mut stand = Stand::new(module, 1, 2);
-    stand.feed_marked(0, &udp(1, 53), &[1, 2, 3, 4, 7, 8, 9]);
-    assert_eq!(stand.round(tidegate_base::Instant::ZERO)[0].0, 1);
-    stand.module::<ExactMatch>().bind(&[Place::Unwritten]);
-    stand.feed_marked(0, &udp(1, 53), &[1, 2, 3, 4, 7, 8, 9]);
-    assert_eq!(stand.round(tidegate_base::Instant::ZERO)[0].0, 0, "unwritten attributes are zero");
-    stand.retire();
+    let mut rig = Rig::with_gates(module, 1, 2);
+    rig.feed_marked(0, &udp(1, 53), &[1, 2, 3, 4, 7, 8, 9]);
+    assert_eq!(rig.round(tidegate_base::Instant::ZERO)[0].0, 1);
+    rig.module::<ExactMatch>().bind(&[Place::Unwritten]);
+    rig.feed_marked(0, &udp(1, 53), &[1, 2, 3, 4, 7, 8, 9]);
+    assert_eq!(rig.round(tidegate_base::Instant::ZERO)[0].0, 0, "unwritten attributes are zero");
+    rig.retire();
 }
 
 #[test]
@@ -101,5 +101,5 @@ fn wrong_parameters_say_what_is_wrong() {
 fn garbage_is_survived() {
     let mut module = exact(vec![at(0, 1), at(26, 4), at(36, 2), at(100, 8)], &[]);
     module.add(&rule(&[2, 1, 53, 0], 1)).unwrap();
-    Stand::new(module, 1, 2).survives_garbage(1, &udp(1, 53), 11);
+    Rig::with_gates(module, 1, 2).survives_garbage(1, &udp(1, 53), 11);
 }

@@ -1,7 +1,7 @@
 //! Routes on real headers: the longest prefix decides.
 
 use super::*;
-use crate::stand::{Stand, packet};
+use crate::rig::{Rig, packet};
 use tidegate_base::Rng;
 
 fn to(dst: u32) -> Vec<u8> {
@@ -24,20 +24,20 @@ fn packets_go_by_the_longest_prefix() {
     module.add(Ipv4Addr::new(10, 0, 0, 0), 8, 1).unwrap();
     module.add(Ipv4Addr::new(10, 1, 0, 0), 16, 2).unwrap();
     module.add(Ipv4Addr::new(10, 1, 2, 128), 25, 3).unwrap();
-    let mut stand = Stand::new(module, 1, 5);
-    assert_eq!(stand.gate_of(&to(0x0a02_0001)), Some(1));
-    assert_eq!(stand.gate_of(&to(0x0a01_0001)), Some(2));
-    assert_eq!(stand.gate_of(&to(0x0a01_0280)), Some(3));
-    assert_eq!(stand.gate_of(&tagged(0x0a01_0280)), Some(3));
-    assert_eq!(stand.gate_of(&to(0x0b01_0280)), None);
-    stand.module::<IpLookup>().add(Ipv4Addr::UNSPECIFIED, 0, 4).unwrap();
-    assert_eq!(stand.gate_of(&to(0x0b01_0280)), Some(4));
-    stand.module::<IpLookup>().delete(Ipv4Addr::new(10, 1, 2, 128), 25).unwrap();
-    assert_eq!(stand.gate_of(&to(0x0a01_0280)), Some(2));
-    stand.module::<IpLookup>().clear();
-    assert_eq!(stand.gate_of(&to(0x0a01_0280)), None);
-    assert_eq!(stand.module::<IpLookup>().counters(), [("routes", 0), ("no_route", 2)]);
-    stand.retire();
+    let mut rig = Rig::with_gates(module, 1, 5);
+    assert_eq!(rig.gate_of(&to(0x0a02_0001)), Some(1));
+    assert_eq!(rig.gate_of(&to(0x0a01_0001)), Some(2));
+    assert_eq!(rig.gate_of(&to(0x0a01_0280)), Some(3));
+    assert_eq!(rig.gate_of(&tagged(0x0a01_0280)), Some(3));
+    assert_eq!(rig.gate_of(&to(0x0b01_0280)), None);
+    rig.module::<IpLookup>().add(Ipv4Addr::UNSPECIFIED, 0, 4).unwrap();
+    assert_eq!(rig.gate_of(&to(0x0b01_0280)), Some(4));
+    rig.module::<IpLookup>().delete(Ipv4Addr::new(10, 1, 2, 128), 25).unwrap();
+    assert_eq!(rig.gate_of(&to(0x0a01_0280)), Some(2));
+    rig.module::<IpLookup>().clear();
+    assert_eq!(rig.gate_of(&to(0x0a01_0280)), None);
+    assert_eq!(rig.module::<IpLookup>().counters(), [("routes", 0), ("no_route", 2)]);
+    rig.retire();
 }
 
 #[test]
@@ -48,12 +48,12 @@ fn route_to_nowhere_drops_what_a_shorter_one_would_take() {
     let mut routes: Vec<_> = module.routes().collect();
     routes.sort_unstable();
     assert_eq!(routes, [(Ipv4Addr::new(10, 0, 0, 0), 8, 1), (Ipv4Addr::new(10, 1, 0, 0), 16, DROP_GATE)]);
-    let mut stand = Stand::new(module, 1, 2);
-    assert_eq!(stand.gate_of(&to(0x0a00_0001)), Some(1));
-    assert_eq!(stand.gate_of(&to(0x0a01_0001)), None);
-    assert_eq!(stand.dropped(DropReason::Policy), 1);
-    assert!(stand.module::<IpLookup>().add(Ipv4Addr::UNSPECIFIED, 0, DROP_GATE + 1).is_err());
-    stand.retire();
+    let mut rig = Rig::with_gates(module, 1, 2);
+    assert_eq!(rig.gate_of(&to(0x0a00_0001)), Some(1));
+    assert_eq!(rig.gate_of(&to(0x0a01_0001)), None);
+    assert_eq!(rig.drops(DropReason::Policy), 1);
+    assert!(rig.module::<IpLookup>().add(Ipv4Addr::UNSPECIFIED, 0, DROP_GATE + 1).is_err());
+    rig.retire();
 }
 
 #[test]
@@ -70,33 +70,33 @@ fn random_routes_agree_with_a_search_of_all() {
         routes.push((network, len, gate));
         module.add(network.into(), len, gate).unwrap();
     }
-    let mut stand = Stand::new(module, 1, 7);
+    let mut rig = Rig::with_gates(module, 1, 7);
     for _ in 0..500 {
         let address = 0x0a00_0000 | rng.below(1 << 21) as u32;
         let covers = |network: u32, len: u64| {
             (address ^ network) & !u32::MAX.checked_shr(len as u32).unwrap_or(0) == 0
         };
         let best = routes.iter().filter(|(network, len, _)| covers(*network, *len)).max_by_key(|it| it.1);
-        assert_eq!(stand.gate_of(&to(address)), best.map(|it| it.2 as usize));
+        assert_eq!(rig.gate_of(&to(address)), best.map(|it| it.2 as usize));
     }
-    stand.retire();
+    rig.retire();
 }
 
 #[test]
 fn what_is_no_ipv4_is_dropped() {
     let mut module = lookup();
     module.add(Ipv4Addr::UNSPECIFIED, 0, 0).unwrap();
-    let mut stand = Stand::new(module, 1, 1);
+    let mut rig = Rig::with_gates(module, 1, 1);
     let mut arp = to(1);
     arp[13] = 6;
     let mut version = to(1);
     version[14] = 0x65;
     let good = to(1);
-    let left = stand.pass(0, &[&arp, &good, &version, &good[..33], &good[..13]]);
+    let left = rig.pass_into(0, &[&arp, &good, &version, &good[..33], &good[..13]]);
     assert_eq!(left, [(0, good.clone())]);
-    assert_eq!(stand.dropped(DropReason::UnknownProtocol), 1);
-    assert_eq!(stand.dropped(DropReason::Malformed), 3);
-    stand.survives_garbage(1, &good, 14);
+    assert_eq!(rig.drops(DropReason::UnknownProtocol), 1);
+    assert_eq!(rig.drops(DropReason::Malformed), 3);
+    rig.survives_garbage(1, &good, 14);
 }
 
 #[test]

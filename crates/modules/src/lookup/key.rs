@@ -10,7 +10,7 @@ use crate::steer::Marks;
 use crate::window::Window;
 use tidegate_packet::{Batch, Frame};
 use tidegate_pipeline::metadata::{Attribute, Place};
-use tidegate_table::{self as table, Fields, Keys};
+use tidegate_table::{self as table, BATCH_LEN_MAX, Fields, Gate, Keys};
 
 /// Where the values of one field come from.
 enum Source {
@@ -93,6 +93,17 @@ impl KeyFields {
         }
         short
     }
+}
+
+/// Sends frames that end before a field to `gate`, whatever the table says of them; returns how many there are.
+#[inline]
+pub(super) fn send_short(short: Marks, gates: &mut [Gate; BATCH_LEN_MAX], gate: Gate) -> u64 {
+    let mut left = short;
+    while left != 0 {
+        gates[left.trailing_zeros() as usize] = gate;
+        left &= left - 1;
+    }
+    short.count_ones().into()
 }
 
 fn source_of(field: &Field) -> Result<Source, ParameterError> {

@@ -1,7 +1,7 @@
 //! MAC addresses to gates, added, deleted, looked up, populated.
 
 use super::*;
-use crate::stand::Stand;
+use crate::rig::Rig;
 
 fn mac(last: u8) -> MacAddr {
     MacAddr([2, 0, 0, 0, 0, last])
@@ -19,18 +19,18 @@ fn forward() -> L2Forward {
 fn frames_go_where_their_destination_is() {
     let mut module = forward();
     module.add(&[(mac(1), 1), (mac(2), 2)]).unwrap();
-    let mut stand = Stand::new(module, 1, 4);
-    assert_eq!(stand.gate_of(&frame(mac(1))), Some(1));
-    assert_eq!(stand.gate_of(&frame(mac(2))), Some(2));
-    assert_eq!(stand.gate_of(&frame(mac(3))), None);
-    stand.module::<L2Forward>().set_default_gate(3).unwrap();
-    assert_eq!(stand.gate_of(&frame(mac(3))), Some(3));
-    stand.module::<L2Forward>().delete(&[mac(2)]).unwrap();
+    let mut rig = Rig::with_gates(module, 1, 4);
+    assert_eq!(rig.gate_of(&frame(mac(1))), Some(1));
+    assert_eq!(rig.gate_of(&frame(mac(2))), Some(2));
+    assert_eq!(rig.gate_of(&frame(mac(3))), None);
+    rig.module::<L2Forward>().set_default_gate(3).unwrap();
+    assert_eq!(rig.gate_of(&frame(mac(3))), Some(3));
+    rig.module::<L2Forward>().delete(&[mac(2)]).unwrap();
     let (one, short, two) = (frame(mac(1)), frame(mac(1))[..13].to_vec(), frame(mac(2)));
-    let gates: Vec<usize> = stand.pass(0, &[&one, &short, &two]).iter().map(|(gate, _)| *gate).collect();
+    let gates: Vec<usize> = rig.pass_into(0, &[&one, &short, &two]).iter().map(|(gate, _)| *gate).collect();
     assert_eq!(gates, [1, 3]);
-    assert_eq!(stand.dropped(DropReason::Malformed), 1);
-    stand.retire();
+    assert_eq!(rig.drops(DropReason::Malformed), 1);
+    rig.retire();
 }
 
 #[test]
@@ -67,5 +67,5 @@ fn wrong_arguments_say_what_is_wrong() {
 fn garbage_is_survived() {
     let mut module = forward();
     module.add(&[(mac(1), 1)]).unwrap();
-    Stand::new(module, 1, 2).survives_garbage(1, &frame(mac(1)), 13);
+    Rig::with_gates(module, 1, 2).survives_garbage(1, &frame(mac(1)), 13);
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::field::Position;
-use crate::stand::{Stand, packet};
+use crate::rig::{Rig, packet};
 
 fn fields() -> Vec<Field> {
     [(26, 4), (36, 2)].map(|(at, size)| Field { position: Position::Offset(at), size }).to_vec()
@@ -24,19 +24,19 @@ fn the_highest_rule_wins() {
     module.add(&rule(1, [0x0a00_0000, 0], [NET, 0], 1)).unwrap();
     module.add(&rule(5, [0, 53], [0, 0xffff], 2)).unwrap();
     module.add(&rule(9, [0x0a00_0005, 53], [0xffff_ffff, 0xffff], 3)).unwrap();
-    let mut stand = Stand::new(module, 1, 5);
-    assert_eq!(stand.gate_of(&udp(0x0a00_0005, 80)), Some(1));
-    assert_eq!(stand.gate_of(&udp(0x0a00_0006, 53)), Some(2));
-    assert_eq!(stand.gate_of(&udp(0x0a00_0005, 53)), Some(3));
-    assert_eq!(stand.gate_of(&udp(0x0b00_0005, 80)), None);
-    stand.module::<WildcardMatch>().set_default_gate(4).unwrap();
-    assert_eq!(stand.gate_of(&udp(0x0b00_0005, 80)), Some(4));
-    assert_eq!(stand.gate_of(&udp(0x0a00_0005, 80)[..30]), Some(4), "too short");
-    stand.module::<WildcardMatch>().delete(&[0, 53], &[0, 0xffff]).unwrap();
-    assert_eq!(stand.gate_of(&udp(0x0a00_0006, 53)), Some(1));
-    stand.module::<WildcardMatch>().clear();
-    assert_eq!(stand.gate_of(&udp(0x0a00_0006, 53)), Some(4));
-    stand.retire();
+    let mut rig = Rig::with_gates(module, 1, 5);
+    assert_eq!(rig.gate_of(&udp(0x0a00_0005, 80)), Some(1));
+    assert_eq!(rig.gate_of(&udp(0x0a00_0006, 53)), Some(2));
+    assert_eq!(rig.gate_of(&udp(0x0a00_0005, 53)), Some(3));
+    assert_eq!(rig.gate_of(&udp(0x0b00_0005, 80)), None);
+    rig.module::<WildcardMatch>().set_default_gate(4).unwrap();
+    assert_eq!(rig.gate_of(&udp(0x0b00_0005, 80)), Some(4));
+    assert_eq!(rig.gate_of(&udp(0x0a00_0005, 80)[..30]), Some(4), "too short");
+    rig.module::<WildcardMatch>().delete(&[0, 53], &[0, 0xffff]).unwrap();
+    assert_eq!(rig.gate_of(&udp(0x0a00_0006, 53)), Some(1));
+    rig.module::<WildcardMatch>().clear();
+    assert_eq!(rig.gate_of(&udp(0x0a00_0006, 53)), Some(4));
+    rig.retire();
 }
 
 #[test]
@@ -57,5 +57,5 @@ fn a_configuration_is_taken_whole_or_not() {
 fn garbage_is_survived() {
     let mut module = WildcardMatch::new(fields(), 1).unwrap();
     module.add(&rule(1, [0, 53], [0, 0xffff], 1)).unwrap();
-    Stand::new(module, 1, 2).survives_garbage(1, &udp(1, 53), 12);
+    Rig::with_gates(module, 1, 2).survives_garbage(1, &udp(1, 53), 12);
 }

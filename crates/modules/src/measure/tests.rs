@@ -1,7 +1,7 @@
 //! Latency and jitter of frames with stamps of a known age.
 
 use super::*;
-use crate::stand::Stand;
+use crate::rig::Rig;
 use tidegate_base::Instant;
 
 fn stamped(ns: u64) -> Vec<u8> {
@@ -19,14 +19,14 @@ fn measure() -> Measure {
 
 #[test]
 fn latencies_and_jitter_are_what_they_are() {
-    let mut stand = Stand::new(measure(), 1, 1);
+    let mut rig = Rig::with_gates(measure(), 1, 1);
     let now = Instant::from_nanos(1_000_000_000);
     for n in 1..=100 {
-        stand.feed(0, &[&stamped(1_000_000_000 - n * 1000)]);
+        rig.feed(0, &[&stamped(1_000_000_000 - n * 1000)]);
     }
-    stand.feed(0, &[&[0; 60], &stamped(2_000_000_000), &stamped(0)]);
-    assert_eq!(stand.round(now).len(), 103);
-    let summary = stand.module::<Measure>().summary(&[0.0, 0.5, 0.99, 1.0], &[0.5]).unwrap();
+    rig.feed(0, &[&[0; 60], &stamped(2_000_000_000), &stamped(0)]);
+    assert_eq!(rig.round(now).len(), 103);
+    let summary = rig.module::<Measure>().summary(&[0.0, 0.5, 0.99, 1.0], &[0.5]).unwrap();
     assert_eq!(summary.packets, 101);
     assert_eq!(summary.bits, 101 * (66 + 24) * 8);
     let latency = summary.latency;
@@ -36,11 +36,11 @@ fn latencies_and_jitter_are_what_they_are() {
     assert_eq!(latency.percentile_values_ns, [0, 51_100, 100_100, 1_000_000_000]);
     assert_eq!((summary.jitter.count, summary.jitter.min_ns), (100, 1000));
     assert_eq!(summary.jitter.percentile_values_ns, [1100]);
-    assert_eq!(stand.module::<Measure>().counters()[2], ("unstamped", 2));
-    stand.module::<Measure>().clear();
-    let summary = stand.module::<Measure>().summary(&[0.5], &[]).unwrap();
+    assert_eq!(rig.module::<Measure>().counters()[2], ("unstamped", 2));
+    rig.module::<Measure>().clear();
+    let summary = rig.module::<Measure>().summary(&[0.5], &[]).unwrap();
     assert_eq!((summary.packets, summary.latency.percentile_values_ns), (0, vec![0]));
-    stand.retire();
+    rig.retire();
 }
 
 #[test]
@@ -49,13 +49,13 @@ fn the_time_may_be_an_attribute() {
     let mut module = Measure::new(&params).unwrap();
     assert_eq!(module.attributes(), [Attribute::read("t", 8)]);
     module.bind(&[Place::At(8)]);
-    let mut stand = Stand::new(module, 1, 1);
+    let mut rig = Rig::with_gates(module, 1, 1);
     let mut scratch = [0; 16];
     scratch[8..].copy_from_slice(&400_u64.to_be_bytes());
-    stand.feed_marked(0, &[0; 60], &scratch);
-    stand.round(Instant::from_nanos(1000));
-    assert_eq!(stand.module::<Measure>().summary(&[], &[]).unwrap().latency.max_ns, 600);
-    stand.retire();
+    rig.feed_marked(0, &[0; 60], &scratch);
+    rig.round(Instant::from_nanos(1000));
+    assert_eq!(rig.module::<Measure>().summary(&[], &[]).unwrap().latency.max_ns, 600);
+    rig.retire();
 }
 
 #[test]
@@ -74,5 +74,5 @@ fn wrong_parameters_say_what_is_wrong() {
 
 #[test]
 fn garbage_is_survived() {
-    Stand::new(measure(), 1, 1).survives_garbage(1, &stamped(5), 18);
+    Rig::with_gates(measure(), 1, 1).survives_garbage(1, &stamped(5), 18);
 }

@@ -1,7 +1,7 @@
 //! Deficit round robin: bytes are shared alike whatever the frames' lengths.
 
 use super::*;
-use crate::stand::{Stand, packet};
+use crate::rig::{Rig, packet};
 
 fn udp(flow: u16, payload_len: usize) -> Vec<u8> {
     packet(17, (1, flow), (2, 53), 0, &vec![0; payload_len])
@@ -13,51 +13,51 @@ fn flow_of(frame: &[u8]) -> u16 {
 
 #[test]
 fn flows_of_large_and_small_frames_share_bytes() {
-    let mut stand = Stand::new(Drr::new(DrrParams::default()).unwrap(), 1, 1);
+    let mut rig = Rig::with_gates(Drr::new(DrrParams::default()).unwrap(), 1, 1);
     for _ in 0..1000 {
-        stand.feed(0, &[&udp(1, 58)]);
+        rig.feed(0, &[&udp(1, 58)]);
     }
     for _ in 0..500 {
-        stand.feed(0, &[&udp(2, 958)]);
+        rig.feed(0, &[&udp(2, 958)]);
     }
     let mut bytes = [0_usize; 3];
     for turn in 0..20 {
-        for (_, frame) in stand.round(Instant::from_millis(turn)) {
+        for (_, frame) in rig.round(Instant::from_millis(turn)) {
             bytes[usize::from(flow_of(&frame))] += frame.len();
         }
     }
     assert!(bytes[1] > 20_000);
     assert!(bytes[1].abs_diff(bytes[2]) <= 3000, "{bytes:?}");
-    stand.retire();
+    rig.retire();
 }
 
 #[test]
 fn each_flow_keeps_its_order_and_all_leave() {
-    let mut stand = Stand::new(Drr::new(DrrParams { quantum: 10, ..DrrParams::default() }).unwrap(), 1, 1);
+    let mut rig = Rig::with_gates(Drr::new(DrrParams { quantum: 10, ..DrrParams::default() }).unwrap(), 1, 1);
     for n in 0..100_u16 {
-        stand.feed(0, &[&udp(n % 3, usize::from(n))]);
+        rig.feed(0, &[&udp(n % 3, usize::from(n))]);
     }
     let mut seen: Vec<Vec<usize>> = vec![Vec::new(); 3];
     for turn in 0..10 {
-        for (_, frame) in stand.round(Instant::from_millis(turn)) {
+        for (_, frame) in rig.round(Instant::from_millis(turn)) {
             seen[usize::from(flow_of(&frame))].push(frame.len());
         }
     }
     assert_eq!(seen.iter().map(Vec::len).sum::<usize>(), 100);
     assert!(seen.iter().all(|lens| lens.is_sorted()));
-    assert_eq!(stand.module::<Drr>().counters()[..2], [("flows", 0), ("waiting", 0)]);
-    stand.retire();
+    assert_eq!(rig.module::<Drr>().counters()[..2], [("flows", 0), ("waiting", 0)]);
+    rig.retire();
 }
 
 #[test]
 fn a_full_flow_and_a_flow_too_many_are_dropped() {
     let params = DrrParams { num_flows: 2, max_flow_queue_size: 3, ..DrrParams::default() };
-    let mut stand = Stand::new(Drr::new(params).unwrap(), 1, 1);
+    let mut rig = Rig::with_gates(Drr::new(params).unwrap(), 1, 1);
     let frames: Vec<_> = [1, 1, 1, 1, 2, 3].map(|flow| udp(flow, 5)).to_vec();
     let frames: Vec<&[u8]> = frames.iter().map(Vec::as_slice).collect();
-    assert_eq!(stand.pass(0, &frames).len(), 4);
-    assert_eq!(stand.dropped(DropReason::RingFull), 2);
-    stand.retire();
+    assert_eq!(rig.pass_into(0, &frames).len(), 4);
+    assert_eq!(rig.drops(DropReason::RingFull), 2);
+    rig.retire();
 }
 
 #[test]
@@ -70,5 +70,5 @@ fn wrong_parameters_say_what_is_wrong() {
 
 #[test]
 fn garbage_is_survived() {
-    Stand::new(Drr::new(DrrParams::default()).unwrap(), 1, 1).survives_garbage(1, &udp(1, 50), 20);
+    Rig::with_gates(Drr::new(DrrParams::default()).unwrap(), 1, 1).survives_garbage(1, &udp(1, 50), 20);
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::field::Position;
-use crate::stand::Stand;
+use crate::rig::Rig;
 
 const LEN: usize = 60;
 
@@ -21,17 +21,17 @@ fn a_flow_that_always_has_frames_is_within_a_ten_thousandth() {
     let rates = [(0, 1_000_000), (5000, 5_005_000), (8191, 11_000_000)];
     let mut limiter = RateLimiter::new(&params()).unwrap();
     rates.iter().for_each(|(flow, rate)| limiter.set_rate(*flow, *rate).unwrap());
-    let mut stand = Stand::new(limiter, 1, 1);
+    let mut rig = Rig::with_gates(limiter, 1, 1);
     let mut bits = [0_u64; 3];
     let step = Duration::from_micros(400);
     let mut now = Instant::from_millis(1);
     let span = Duration::from_secs(10);
     for _ in 0..span.as_nanos() / step.as_nanos() {
         for (flow, _) in rates {
-            let waiting = stand.module::<RateLimiter>().queued(flow);
-            (waiting..20).for_each(|_| stand.feed(0, &[&frame(flow)]));
+            let waiting = rig.module::<RateLimiter>().queued(flow);
+            (waiting..20).for_each(|_| rig.feed(0, &[&frame(flow)]));
         }
-        for (_, data) in stand.round(now) {
+        for (_, data) in rig.round(now) {
             let flow = u32::from_be_bytes(data[..4].try_into().unwrap());
             let n = rates.iter().position(|(it, _)| *it == flow).unwrap();
             bits[n] += data.len() as u64 * 8;
@@ -43,20 +43,20 @@ fn a_flow_that_always_has_frames_is_within_a_ten_thousandth() {
         let error = (bits as f64 - wanted).abs() / wanted;
         assert!(error < 1e-4, "{bits} of {wanted}: {error}");
     }
-    stand.retire();
+    rig.retire();
 }
 
 #[test]
 fn what_has_no_rate_or_no_room_is_dropped() {
     let mut limiter = RateLimiter::new(&RateLimiterParams { queued_max_a_flow: 2, ..params() }).unwrap();
     limiter.set_rate(1, 1000).unwrap();
-    let mut stand = Stand::new(limiter, 1, 1);
-    let seen = stand.pass(0, &[&frame(2), &frame(9000), &[1, 2], &frame(1), &frame(1), &frame(1)]);
+    let mut rig = Rig::with_gates(limiter, 1, 1);
+    let seen = rig.pass_into(0, &[&frame(2), &frame(9000), &[1, 2], &frame(1), &frame(1), &frame(1)]);
     assert_eq!(seen, [(0, frame(1))]);
-    assert_eq!(stand.dropped(DropReason::Policy), 3);
-    assert_eq!(stand.dropped(DropReason::RateLimited), 1);
-    assert!(stand.module::<RateLimiter>().next_deadline().is_some());
-    stand.retire();
+    assert_eq!(rig.drops(DropReason::Policy), 3);
+    assert_eq!(rig.drops(DropReason::RateLimited), 1);
+    assert!(rig.module::<RateLimiter>().next_deadline().is_some());
+    rig.retire();
 }
 
 #[test]
@@ -71,5 +71,5 @@ fn wrong_parameters_say_what_is_wrong() {
 fn garbage_is_survived() {
     let mut limiter = RateLimiter::new(&params()).unwrap();
     limiter.set_rate(1, 1_000_000).unwrap();
-    Stand::new(limiter, 1, 1).survives_garbage(1, &frame(1), 19);
+    Rig::with_gates(limiter, 1, 1).survives_garbage(1, &frame(1), 19);
 }

@@ -1,7 +1,6 @@
 //! Segments by hand; and the kernel's TCP at both ends, curl as the client.
 use super::*;
-use crate::rig::{Packet as Given, Rig, survives};
-use crate::stand::{checksums_hold, packet};
+use crate::rig::{Packet as Given, Rig, checksums_hold, packet, survives};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 use std::process::Command;
