@@ -294,6 +294,46 @@ class VPort(Port):
         )
 
 
+class VhostUserPort(Port):
+    """A guest's or a process's virtio-net driver, over vhost-user."""
+
+    mclass: ClassVar[str] = "VhostUserPort"
+    short_name: ClassVar[str] = "port"
+
+    def __init__(
+        self,
+        *,
+        name: str = "",
+        rx_queues: int = 1,
+        tx_queues: int = 1,
+        rx_descriptors: int = 0,
+        tx_descriptors: int = 0,
+        socket: str = "",
+        role: str = "",
+    ) -> None:
+        """A virtio-net device for a guest or a process, over vhost-user; not one of BESS's.
+
+        Args:
+            name: The port's name; one is chosen where none is given.
+            rx_queues: Receive queues, 1 to 128.
+            tx_queues: Transmit queues, 1 to 128.
+            rx_descriptors: Descriptors a receive queue; 0 for the driver's choice.
+            tx_descriptors: Descriptors a transmit queue; 0 for the driver's choice.
+            socket: The control socket: a path, or an abstract name behind an @.
+            role: Which side this is: server (or empty), which listens, or client, which connects again
+                and again.
+        """
+        super().__init__(
+            self.mclass,
+            name=name,
+            rx_queues=rx_queues,
+            tx_queues=tx_queues,
+            rx_descriptors=rx_descriptors,
+            tx_descriptors=tx_descriptors,
+            arg=bess.VhostUserPortArg(socket=socket, role=role),
+        )
+
+
 BY_NAME: dict[str, type[Port]] = {
     "AFXDPPort": AFXDPPort,
     "BulkTapPort": BulkTapPort,
@@ -301,5 +341,6 @@ BY_NAME: dict[str, type[Port]] = {
     "PMDPort": PMDPort,
     "UnixSocketPort": UnixSocketPort,
     "VPort": VPort,
+    "VhostUserPort": VhostUserPort,
 }
 """Each class by its name in the protocol."""

@@ -21,7 +21,8 @@ bess.request("DestroyWorker", wid=5)
 refused(ENOENT, "no worker 5", bess.request, "PauseWorker", wid=5)
 refused(EINVAL, "core", bess.request, "AddWorker", wid=7, core=8000)
 
-equal(set(bess.request("ListDrivers").driver_names), {"AFXDPPort", "BulkTapPort", "PCAPPort", "PMDPort", "UnixSocketPort", "VPort"})
+equal(set(bess.request("ListDrivers").driver_names), {"AFXDPPort", "BulkTapPort", "MemifPort", "PCAPPort", "PMDPort", "UnixSocketPort",
+                                                   "VPort", "VhostUserPort"})
 assert bess.request("GetDriverInfo", driver_name="VPort").help
 bess.create_port("PMDPort", "null", vdev="net_null0")
 bess.request("SetPortConf", name="null", conf=dict(mtu=1500, admin_up=True))

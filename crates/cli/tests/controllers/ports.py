@@ -145,12 +145,21 @@ def device_strings_are_ports():
     assert bess.request("GetLinkStatus", name="server").link_up and bess.request("GetLinkStatus", name="client").link_up
     assert bess.request("GetPortStats", name="client").out.packets >= 1000
     bess.request("ResetAll")
+    guest = os.path.join(folder, "guest")
+    for queues in 1, 3:
+        vdev = f"eth_vhost0,iface={guest},queues={queues}"
+        bess.create_port("PMDPort", "guest", vdev=vdev, num_inc_q=queues, num_out_q=queues)
+        assert os.path.exists(guest)
+        equal(bess.request("GetLinkStatus", name="guest").link_up, False)
+        bess.request("DestroyPort", name="guest")
+        assert not os.path.exists(guest)
     capture = os.path.join(folder, "sent.pcap")
     bess.create_port("PMDPort", "file", vdev=f"net_pcap0,tx_pcap={capture}")
     tap = bess.create_port("PMDPort", "tap", vdev="net_tap0,iface=tide2")
     equal(tap.mac_addr, mac_of("tide2"))
     bess.create_port("PMDPort", "null", vdev="net_null0,size=200")
     for text, words in (("net_null0,length=3", "takes no length"), ("net_null0,size=0", "give 1 to"), ("net_mlx5", "one of net_null"),
+                        ("net_vhost0", "give iface=PATH"), ("eth_vhost0,iface=x,queues=4", "give num_inc_q"),
                         ("net_memif0,role=both", "give client or server"), ("net_af_packet0", "give iface=NAME")):
         try:
             bess.create_port("PMDPort", "x", vdev=text)

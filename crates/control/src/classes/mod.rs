@@ -90,10 +90,16 @@ pub const MODULES: &[ModuleClass] = modules::MODULES;
 pub const DRIVERS: &[Driver] = &[
     driver("AFXDPPort", Kind::AfxdpPortArg, "a network device of the host, by AF_XDP sockets, one a queue"),
     driver("BulkTapPort", Kind::BulkTapPortArg, "a TAP device that sends and takes large TCP frames"),
+    driver("MemifPort", Kind::MemifPortArg, "another process, over shared memory by memif"),
     driver("PCAPPort", Kind::PcapPortArg, "a network device of the host, by packet socket"),
     driver("PMDPort", Kind::PmdPortArg, "a NIC, or a virtual device string that one of our ports can serve"),
     driver("UnixSocketPort", Kind::UnixSocketPortArg, "a process that connects to a SEQPACKET socket"),
     driver("VPort", Kind::VPortArg, "a virtual interface in the host, a namespace or a container"),
+    driver(
+        "VhostUserPort",
+        Kind::VhostUserPortArg,
+        "a guest's or a process's virtio-net driver, over vhost-user",
+    ),
 ];
 
 /// Every gate hook that the protocol names.

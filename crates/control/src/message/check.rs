@@ -141,6 +141,8 @@ impl Message {
             Message::QueueOutArg(arg) => named("port", &arg.port, NAME_LEN_MAX),
             Message::PcapPortArg(arg) => named("dev", &arg.dev, NAME_LEN_MAX),
             Message::PmdPortArg(arg) => one_of(arg.port.is_some(), "port_id, pci or vdev"),
+            Message::MemifPortArg(arg) => named("socket", &arg.socket, SOCKET_PATH_LEN_MAX),
+            Message::VhostUserPortArg(arg) => named("socket", &arg.socket, SOCKET_PATH_LEN_MAX),
             Message::UnixSocketPortArg(arg) => text("path", &arg.path, SOCKET_PATH_LEN_MAX),
             Message::VPortArg(arg) => text("ifname", &arg.ifname, INTERFACE_NAME_LEN_MAX),
             Message::BulkTapPortArg(arg) => {

@@ -103,7 +103,8 @@ messages! {
     IpChecksumArg, L4ChecksumArg, SplitArg, TimestampArg, UpdateArg, UrlFilterArg, UrlFilterConfig,
     VlanPopArg, VlanPushArg, VlanSplitArg, VxlanDecapArg, VxlanEncapArg, WildcardMatchArg,
     WildcardMatchConfig, ArpResponderArg, MplsPopArg, WorkerSplitArg, PcapPortArg, PmdPortArg,
-    UnixSocketPortArg, VPortArg, AfxdpPortArg, BulkTapPortArg, LroArg, ReplayArg, TsoArg,
+    UnixSocketPortArg, VPortArg, AfxdpPortArg, BulkTapPortArg, LroArg, ReplayArg, TsoArg, MemifPortArg,
+    VhostUserPortArg,
 }
 
 impl Kind {

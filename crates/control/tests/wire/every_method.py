@@ -141,7 +141,7 @@ def bad_classes():
 
 def ports():
     ok("ResetPorts")
-    equal(ok("ListDrivers"), {"driver_names": ["AFXDPPort", "BulkTapPort", "PCAPPort", "PMDPort", "UnixSocketPort"]})
+    equal(ok("ListDrivers"), {"driver_names": ["AFXDPPort", "BulkTapPort", "MemifPort", "PCAPPort", "PMDPort", "UnixSocketPort", "VhostUserPort"]})
     info = ok("GetDriverInfo", driver_name="PMDPort")
     assert info["name"] == "PMDPort" and info["help"], info
     made = ok("CreatePort", driver="UnixSocketPort", arg=bess.any("UnixSocketPortArg", path="@t", confirm_connect=True))

@@ -28,14 +28,19 @@ impl Daemon {
             return Ok(());
         }
         let opened = ports::open(name, spec).map_err(|fault| fault.of(format!("port {name}")))?;
-        self.harbour.insert(name.to_owned(), opened.port);
+        let count = opened.queues.len();
+        for (queue, port) in opened.queues.into_iter().enumerate() {
+            let own = if count == 1 { name.to_owned() } else { format!("{name}#{queue}") };
+            self.harbour.insert(own, port);
+        }
         self.devices.extend(opened.device.map(|device| (name.to_owned(), device)));
         Ok(())
     }
 
     /// Closes a port that no worker got.
     pub(super) fn close_port(&mut self, name: &str) {
-        self.harbour.remove(name);
+        let is_of_port = |queue: &str| queue.rsplit_once('#').map_or(queue, |(port, _)| port) == name;
+        self.harbour.retain(|queue, _| queue != name && !is_of_port(queue));
         self.devices.remove(name);
         self.forget_device(name);
     }
@@ -48,10 +53,10 @@ impl Daemon {
 
     /// Whether somebody is at the other end of a port.
     fn is_linked(&self, name: &str) -> Outcome<bool> {
-        if let Some(port) = self.harbour.get(name) {
+        let queues = self.plant.queues(name);
+        if let Some(port) = queues.iter().find_map(|queue| self.harbour.get(queue)) {
             return Ok(port.is_linked());
         }
-        let queues = self.plant.queues(name);
         let Some(queue) = queues.iter().find(|queue| self.placement.ports.contains_key(*queue)) else {
             return Ok(false);
         };

@@ -40,7 +40,7 @@ impl Device {
     /// The port on a TAP device that is this.
     pub(super) fn on_tap(self, tap: Tap) -> Result<Opened, Fault> {
         let mtu = self.info()?.mtu as usize;
-        Ok(Opened { port: Box::new(TapPort::new(tap, mtu + LINK_LEN)), device: Some(self) })
+        Ok(Opened { queues: vec![Box::new(TapPort::new(tap, mtu + LINK_LEN))], device: Some(self) })
     }
 
     pub(super) const fn ifindex(&self) -> u32 {

@@ -8,8 +8,10 @@
 //! | `BulkTapPort` | a TAP device in a namespace, that sends and takes large TCP frames: `vport.rs` |
 //! | `VPort` | a TAP device in a namespace or container: `vport.rs` |
 //! | `UnixSocketPort` | whoever connects to a SEQPACKET socket |
+//! | `MemifPort`, `VhostUserPort` | another process, or a guest, over shared memory: `process.rs` |
 
 mod device;
+mod process;
 mod vdev;
 mod vport;
 
@@ -23,38 +25,50 @@ use tidegate_port::{DevicePort, Port, UnixSocketConfig, UnixSocketPort};
 use tidegate_sys::device_socket::DeviceSocket;
 
 /// The drivers that there are.
-pub(crate) const DRIVERS: &[&str] =
-    &["AFXDPPort", "BulkTapPort", "PCAPPort", "PMDPort", "UnixSocketPort", "VPort"];
+pub(crate) const DRIVERS: &[&str] = &[
+    "AFXDPPort",
+    "BulkTapPort",
+    "MemifPort",
+    "PCAPPort",
+    "PMDPort",
+    "UnixSocketPort",
+    "VPort",
+    "VhostUserPort",
+];
 
 /// Ethernet's header, and a tag.
 const LINK_LEN: usize = 18;
 
 /// A port, and the kernel's device that it is on.
 pub(crate) struct Opened {
-    pub(crate) port: Box<dyn Port>,
+    /// One a queue.
+    pub(crate) queues: Vec<Box<dyn Port>>,
     pub(crate) device: Option<Device>,
 }
 
 impl Opened {
     /// A port on no device.
     fn alone(port: impl Port + 'static) -> Self {
-        Self { port: Box::new(port), device: None }
+        Self { queues: vec![Box::new(port)], device: None }
     }
 }
 
 /// Opens a port called `name`.
 pub(crate) fn open(name: &str, spec: &PortSpec) -> Result<Opened, Fault> {
-    if spec.rx_queues > 1 || spec.tx_queues > 1 {
-        return Err(Fault::unsupported("ports of this kind have one queue in each direction: ask for one"));
+    let queue_count = spec.rx_queues.max(spec.tx_queues).max(1);
+    match &spec.arg {
+        Message::MemifPortArg(arg) => return process::open_memif_port(arg, queue_count),
+        Message::VhostUserPortArg(arg) => return process::open_vhost_user_port(arg, queue_count),
+        Message::PmdPortArg(bess::PmdPortArg { port: Some(pmd_port_arg::Port::Vdev(vdev)), .. }) => {
+            return vdev::open(vdev, queue_count);
+        }
+        _ => only_one(queue_count)?,
     }
     match &spec.arg {
-        Message::PmdPortArg(arg) => match &arg.port {
-            Some(pmd_port_arg::Port::Vdev(vdev)) => vdev::open(vdev),
-            Some(_) | None => Err(Fault::unsupported(format!(
-                "no NIC is driven past the kernel here: give vdev, as one of {}",
-                vdev::KINDS.join(", ")
-            ))),
-        },
+        Message::PmdPortArg(_) => Err(Fault::unsupported(format!(
+            "no NIC is driven past the kernel here: give vdev, as one of {}",
+            vdev::KINDS.join(", ")
+        ))),
         Message::PcapPortArg(arg) => open_device(&arg.dev),
         Message::UnixSocketPortArg(arg) => open_unix_socket(name, arg),
         Message::BulkTapPortArg(arg) => vport::open_bulk(name, arg),
@@ -63,13 +77,21 @@ pub(crate) fn open(name: &str, spec: &PortSpec) -> Result<Opened, Fault> {
     }
 }
 
+/// Refuses several queues.
+fn only_one(queue_count: u16) -> Result<(), Fault> {
+    if queue_count > 1 {
+        return Err(Fault::unsupported("ports of this kind have one queue in each direction: ask for one"));
+    }
+    Ok(())
+}
+
 /// A device of the daemon's own namespace, beside the kernel's stack.
 fn open_device(name: &str) -> Result<Opened, Fault> {
     let device = Device::find(name)?;
     let mtu = device.info()?.mtu as usize;
     let socket = DeviceSocket::open(device.ifindex())
         .map_err(|error| failed(format!("cannot open the device {name}: {error}")))?;
-    Ok(Opened { port: Box::new(DevicePort::new(socket, mtu + LINK_LEN)), device: Some(device) })
+    Ok(Opened { queues: vec![Box::new(DevicePort::new(socket, mtu + LINK_LEN))], device: Some(device) })
 }
 
 /// Without a path it listens at an abstract name made of the port's, as in BESS.

@@ -6,19 +6,22 @@
 //! | `net_pcap0,rx_pcap=FILE,tx_pcap=FILE` | what a capture holds; a capture of what is sent |
 //! | `net_pcap0,iface=NAME`, `net_af_packet0,iface=NAME` | a device of the host, beside the kernel's stack |
 //! | `net_tap0[,iface=NAME]` | a TAP device |
+//! | `net_vhost0,iface=PATH[,client=0\|1][,queues=N]` | a virtio-net driver, over vhost-user; `eth_vhost0` too, as DPDK once called it |
 //! | `net_memif0[,role=server\|client][,socket=PATH][,socket-abstract=yes\|no][,id=N][,secret=S][,rsize=LOG2][,bsize=N]` | another process, over shared memory |
 
 use super::device::Device;
-use super::{Opened, failed, open_device};
+use super::{Opened, failed, only_one, open_device, process};
 use crate::files;
 use tidegate_control::Fault;
 use tidegate_port::{
-    Capture, CaptureError, MemifConfig, MemifRole, NULL_LEN_DEFAULT, NullPort, PcapPort, Replay, open_memif,
+    Capture, CaptureError, MemifConfig, MemifRole, NULL_LEN_DEFAULT, NullPort, PcapPort, Replay,
+    VhostUserConfig, VhostUserRole,
 };
 use tidegate_sys::tap::Tap;
 
 /// The devices that there are.
-pub(super) const KINDS: &[&str] = &["net_null", "net_pcap", "net_af_packet", "net_tap", "net_memif"];
+pub(super) const KINDS: &[&str] =
+    &["net_null", "net_pcap", "net_af_packet", "net_tap", "net_memif", "net_vhost"];
 /// The longest frame of a null device.
 const NULL_LEN_MAX: usize = 1536;
 /// Bytes of a socket's path (unix(7)), its end counted.
@@ -80,8 +83,13 @@ impl<'a> Vdev<'a> {
 }
 
 /// Opens what a device string names.
-pub(super) fn open(text: &str) -> Result<Opened, Fault> {
+pub(super) fn open(text: &str, queue_count: u16) -> Result<Opened, Fault> {
     let vdev = Vdev::parse(text);
+    match vdev.kind() {
+        "net_memif" => return process::memif(memif_config(&vdev, queue_count)?),
+        "net_vhost" | "eth_vhost" => return process::vhost_user(vhost_user_config(&vdev, queue_count)?),
+        _ => only_one(queue_count)?,
+    }
     match vdev.kind() {
         "net_null" => open_null(&vdev),
         "net_pcap" => open_pcap(&vdev),
@@ -91,7 +99,6 @@ pub(super) fn open(text: &str) -> Result<Opened, Fault> {
             open_device(vdev.option("iface").ok_or_else(missing)?)
         }
         "net_tap" => open_tap(&vdev),
-        "net_memif" => open_memif_port(&vdev),
         _ => {
             let (device, known) = (vdev.device.escape_debug(), KINDS.join(", "));
             Err(Fault::unsupported(format!("there is no device {device} here: give one of {known}")))
@@ -127,13 +134,21 @@ fn open_tap(vdev: &Vdev<'_>) -> Result<Opened, Fault> {
     device.on_tap(tap)
 }
 
-fn open_memif_port(vdev: &Vdev<'_>) -> Result<Opened, Fault> {
-    let ports = open_memif(memif_config(vdev)?).map_err(|error| failed(error.to_string()))?;
-    let port = ports.into_iter().next().ok_or_else(|| failed("the interface has no queue"))?;
-    Ok(Opened::alone(port))
+fn vhost_user_config(vdev: &Vdev<'_>, queue_count: u16) -> Result<VhostUserConfig, Fault> {
+    vdev.check(&["iface", "client", "queues"])?;
+    let missing = || Fault::invalid(format!("{} wants a socket: give iface=PATH", vdev.kind()));
+    let path = vdev.option("iface").ok_or_else(missing)?;
+    let role =
+        if vdev.is_first("client", &["0"], &["1"])? { VhostUserRole::Server } else { VhostUserRole::Client };
+    if vdev.number("queues", queue_count.into(), 1, 128)? != u64::from(queue_count) {
+        let text =
+            format!("queues is not {queue_count}, the port's number: give num_inc_q and num_out_q as many");
+        return Err(Fault::invalid(text));
+    }
+    Ok(VhostUserConfig { queue_count, ..VhostUserConfig::new(path, role) })
 }
 
-fn memif_config(vdev: &Vdev<'_>) -> Result<MemifConfig, Fault> {
+fn memif_config(vdev: &Vdev<'_>, queue_count: u16) -> Result<MemifConfig, Fault> {
     vdev.check(&["role", "socket", "socket-abstract", "id", "secret", "rsize", "bsize"])?;
     let is_client = vdev.is_first("role", &["client", "slave"], &["server", "master"])?;
     let is_abstract = vdev.is_first("socket-abstract", &["yes"], &["no"])?;
@@ -150,6 +165,7 @@ fn memif_config(vdev: &Vdev<'_>) -> Result<MemifConfig, Fault> {
         secret: vdev.option("secret").unwrap_or_default().to_owned(),
         ring_log2: vdev.number("rsize", own.ring_log2.into(), 1, 14)? as u8,
         buffer_len: vdev.number("bsize", own.buffer_len.into(), 64, u16::MAX.into())? as u16,
+        queue_count,
         ..own
     })
 }

@@ -32,7 +32,7 @@ pub(super) fn open_bulk(name: &str, arg: &BulkTapPortArg) -> Result<Opened, Faul
     let ifname = if arg.ifname.is_empty() { name } else { &arg.ifname };
     let (tap, device) = raise(ifname, netns, &arg.ip_addrs, BulkTap::open, BulkTap::name)?;
     let mtu = device.info()?.mtu as usize;
-    Ok(Opened { port: Box::new(BulkTapPort::new(tap, mtu + LINK_LEN)), device: Some(device) })
+    Ok(Opened { queues: vec![Box::new(BulkTapPort::new(tap, mtu + LINK_LEN))], device: Some(device) })
 }
 
 /// A device in a namespace, up and with addresses.
