@@ -13,7 +13,7 @@ from typing import ClassVar
 from .port import Port
 from .proto import bess
 
-__all__ = ["AFXDPPort", "BulkTapPort", "PCAPPort", "PMDPort", "UnixSocketPort", "VPort"]
+__all__ = ["AFXDPPort", "BulkTapPort", "MemifPort", "PCAPPort", "PMDPort", "UnixSocketPort", "VPort", "VhostUserPort"]
 
 
 class AFXDPPort(Port):
@@ -99,6 +99,58 @@ class BulkTapPort(Port):
             rx_descriptors=rx_descriptors,
             tx_descriptors=tx_descriptors,
             arg=bess.BulkTapPortArg(ifname=ifname, netns=netns, ip_addrs=ip_addrs),
+        )
+
+
+class MemifPort(Port):
+    """Another process, over shared memory by memif."""
+
+    mclass: ClassVar[str] = "MemifPort"
+    short_name: ClassVar[str] = "port"
+
+    def __init__(
+        self,
+        *,
+        name: str = "",
+        rx_queues: int = 1,
+        tx_queues: int = 1,
+        rx_descriptors: int = 0,
+        tx_descriptors: int = 0,
+        socket: str = "",
+        role: str = "",
+        id: int = 0,
+        ring_size: int = 0,
+        buffer_size: int = 0,
+        secret: str = "",
+    ) -> None:
+        """A memif interface: another process, over shared memory; not one of BESS's.
+
+        Args:
+            name: The port's name; one is chosen where none is given.
+            rx_queues: Receive queues, 1 to 128.
+            tx_queues: Transmit queues, 1 to 128.
+            rx_descriptors: Descriptors a receive queue; 0 for the driver's choice.
+            tx_descriptors: Descriptors a transmit queue; 0 for the driver's choice.
+            socket: The control socket: a path, or an abstract name behind an @.
+            role: Which side this is: client (or empty), which connects and brings the memory, or
+                server, which listens.
+            id: Which interface behind the socket: both sides give the same.
+            ring_size: Slots of a ring, a power of two from 2 to 16384; 0 means 1024. A server takes
+                what its client brings.
+            buffer_size: Bytes of a buffer, 64 to 65535; 0 means 2048. A server takes what its client
+                brings.
+            secret: Up to 24 bytes that the peer must know as well; empty: none.
+        """
+        super().__init__(
+            self.mclass,
+            name=name,
+            rx_queues=rx_queues,
+            tx_queues=tx_queues,
+            rx_descriptors=rx_descriptors,
+            tx_descriptors=tx_descriptors,
+            arg=bess.MemifPortArg(
+                socket=socket, role=role, id=id, ring_size=ring_size, buffer_size=buffer_size, secret=secret
+            ),
         )
 
 
@@ -337,6 +389,7 @@ class VhostUserPort(Port):
 BY_NAME: dict[str, type[Port]] = {
     "AFXDPPort": AFXDPPort,
     "BulkTapPort": BulkTapPort,
+    "MemifPort": MemifPort,
     "PCAPPort": PCAPPort,
     "PMDPort": PMDPort,
     "UnixSocketPort": UnixSocketPort,

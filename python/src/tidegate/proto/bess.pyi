@@ -1767,6 +1767,33 @@ class BulkTapPortArg(_Message):
         self, *, ifname: str | None = ..., netns: str | None = ..., ip_addrs: Iterable[str] | None = ...
     ) -> None: ...
 
+class MemifPortArg(_Message):
+    """A memif interface: another process, over shared memory; not one of BESS's."""
+
+    socket: str
+    role: str
+    id: int
+    ring_size: int
+    buffer_size: int
+    secret: str
+    def __init__(
+        self,
+        *,
+        socket: str | None = ...,
+        role: str | None = ...,
+        id: int | None = ...,
+        ring_size: int | None = ...,
+        buffer_size: int | None = ...,
+        secret: str | None = ...,
+    ) -> None: ...
+
+class VhostUserPortArg(_Message):
+    """A virtio-net device for a guest or a process, over vhost-user; not one of BESS's."""
+
+    socket: str
+    role: str
+    def __init__(self, *, socket: str | None = ..., role: str | None = ...) -> None: ...
+
 class UnixSocketPortArg(_Message):
     """A SEQPACKET socket that a peer connects to; a packet a message."""
 
