@@ -256,10 +256,12 @@ def commands_take_anything(classes):
 PORTS = {
     "AFXDPPort": dict(dev="ghost", steer=["udp 192.0.2.7:53"]),
     "BulkTapPort": dict(ifname="bulk0", ip_addrs=["10.8.0.1/24"]),
+    "MemifPort": dict(socket="memif.sock", role="server", secret="word"),
     "PCAPPort": dict(dev="lo"),
     "PMDPort": dict(vdev="net_null9,size=64"),
     "UnixSocketPort": dict(path="peer"),
     "VPort": dict(ifname="odd0", ip_addrs=["10.9.0.1/24"]),
+    "VhostUserPort": dict(socket="vhost.sock", role="server"),
 }
 
 
