@@ -134,8 +134,11 @@ impl Driver {
         self.front.set_vring_kick(index, &ring.kick).unwrap();
     }
 
+    /// Starts or stops a started ring, and waits until the device has heeded this and all that was said before.
     pub(super) fn enable(&mut self, index: usize, is_enabled: bool) {
         self.front.set_vring_enable(index, is_enabled).unwrap();
+        // Messages are taken in their order, and this one is answered.
+        self.front.get_features().unwrap();
     }
 
     pub(super) fn start_all(&mut self) {
