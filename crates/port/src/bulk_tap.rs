@@ -6,9 +6,8 @@
 //! ```
 //! What the kernel sends longer than a chunk holds is received as a frame with a tail, cut as the kernel says; its TCP
 //! checksum covers the pseudo header only. Shorter frames are finished here.
-//!
-//! Invariant: a frame that the kernel does not take now is kept, one at the most, and nothing is accepted until it has gone.
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use tidegate_base::Sum;
@@ -17,7 +16,7 @@ use tidegate_sys::packet_socket::SegmentPlan;
 use tidegate_sys::tap::{BulkTap, Received};
 use tidegate_sys::vnet::Unfinished;
 
-use crate::singly::{Singly, fill};
+use crate::singly::{HandsOver, Singly, fill, hand_over};
 use crate::{BULK_LEN_MAX, Port, PortCounters};
 
 /// Tails that may be under way in the pipeline before more memory is allocated.
@@ -31,8 +30,6 @@ pub struct BulkTapPort {
     tap: BulkTap,
     frame_len_max: usize,
     buffers: TailBuffers,
-    /// What the kernel did not take.
-    waiting: Option<Frame>,
     counters: PortCounters,
 }
 
@@ -40,39 +37,12 @@ impl BulkTapPort {
     /// A port on `tap` that sends frames of up to `frame_len_max` bytes, link header included, but for those with a tail.
     pub fn new(tap: BulkTap, frame_len_max: usize) -> BulkTapPort {
         let counters = PortCounters::default();
-        BulkTapPort { tap, frame_len_max, buffers: TailBuffers::new(TAIL_COUNT_MAX), waiting: None, counters }
+        BulkTapPort { tap, frame_len_max, buffers: TailBuffers::new(TAIL_COUNT_MAX), counters }
     }
 
     /// The device.
     pub fn tap(&self) -> &BulkTap {
         &self.tap
-    }
-
-    /// Hands a frame to the kernel; gives it back if the kernel takes none now.
-    fn send(&mut self, pool: &mut Pool, frame: Frame) -> Result<(), Frame> {
-        if frame.is_empty() || (frame.tail().is_none() && frame.len() > self.frame_len_max) {
-            self.counters.tx_drop_count += 1;
-            pool.free(frame);
-            return Ok(());
-        }
-        self.counters.syscall_count += 1;
-        let tail = frame.tail().map_or(&[][..], |tail| tail.bytes());
-        match self.tap.try_send(plan(&frame), frame.data(), tail) {
-            Ok(false) => return Err(frame),
-            Ok(true) => self.counters.count_sent(frame.len_with_tail()),
-            // The link is down: its frames are lost, as on any link.
-            Err(_) => self.counters.tx_drop_count += 1,
-        }
-        pool.free(frame);
-        Ok(())
-    }
-
-    /// Tries the frame that waits, if there is one; true if none waits any more.
-    fn send_waiting(&mut self, pool: &mut Pool) -> bool {
-        if let Some(frame) = self.waiting.take() {
-            self.waiting = self.send(pool, frame).err();
-        }
-        self.waiting.is_none()
     }
 
     /// The frame that was received into `frame` and `buffer`, if it is one that can be finished.
@@ -156,33 +126,32 @@ impl Singly for BulkTapPort {
     }
 }
 
+impl HandsOver for BulkTapPort {
+    fn can_send(&self, frame: &Frame) -> bool {
+        !frame.is_empty() && (frame.tail().is_some() || frame.len() <= self.frame_len_max)
+    }
+
+    fn try_send(&mut self, frame: &Frame) -> io::Result<bool> {
+        self.counters.syscall_count += 1;
+        let tail = frame.tail().map_or(&[][..], |tail| tail.bytes());
+        self.tap.try_send(plan(frame), frame.data(), tail)
+    }
+}
+
 impl Port for BulkTapPort {
     fn rx(&mut self, pool: &mut Pool, batch: &mut Batch) -> usize {
         fill(self, pool, batch)
     }
 
-    fn tx_room(&mut self, pool: &mut Pool) -> usize {
-        if self.send_waiting(pool) { BATCH_LEN_MAX } else { 0 }
+    fn tx_room(&mut self, _: &mut Pool) -> usize {
+        BATCH_LEN_MAX
     }
 
     fn tx(&mut self, pool: &mut Pool, batch: &mut Batch) {
-        while self.send_waiting(pool) {
-            let Some(frame) = batch.drain_front(1).next() else { return };
-            self.waiting = self.send(pool, frame).err();
-        }
-        self.counters.tx_ring_full_count += batch.len() as u64;
+        hand_over(self, pool, batch);
     }
 
-    fn flush(&mut self, pool: &mut Pool) {
-        self.send_waiting(pool);
-    }
-
-    fn release(&mut self, pool: &mut Pool) {
-        if let Some(frame) = self.waiting.take() {
-            self.counters.tx_drop_count += 1;
-            pool.free(frame);
-        }
-    }
+    fn flush(&mut self, _: &mut Pool) {}
 
     fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
         Some(self.tap.as_fd())

@@ -3,12 +3,13 @@
 //!
 //! Invariant: a frame that does not fit into a chunk is dropped whole, and counted.
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use tidegate_packet::{BATCH_LEN_MAX, Batch, Frame, Pool};
 use tidegate_sys::device_socket::{DeviceSocket, Received};
 
-use crate::singly::{Singly, fill};
+use crate::singly::{HandsOver, Singly, fill, hand_over};
 use crate::{Port, PortCounters};
 
 /// A device of the kernel's.
@@ -23,25 +24,6 @@ impl DevicePort {
     /// A port on the device behind `socket` that sends frames of up to `frame_len_max` bytes, link header included.
     pub fn new(socket: DeviceSocket, frame_len_max: usize) -> DevicePort {
         DevicePort { socket, frame_len_max, counters: PortCounters::default() }
-    }
-
-    /// Sends the first frame of the batch. False if the device takes none now, and the frame stays.
-    fn send_first(&mut self, pool: &mut Pool, batch: &mut Batch) -> bool {
-        let Some(frame) = batch.as_slice().first() else { return false };
-        let len = frame.len();
-        if (1..=self.frame_len_max).contains(&len) {
-            self.counters.syscall_count += 1;
-            match self.socket.try_send(frame.data()) {
-                Ok(false) => return false,
-                Ok(true) => self.counters.count_sent(len),
-                // The device is down or gone: its frames are lost, as on any link.
-                Err(_) => self.counters.tx_drop_count += 1,
-            }
-        } else {
-            self.counters.tx_drop_count += 1;
-        }
-        batch.drain_front(1).for_each(|frame| pool.free(frame));
-        true
     }
 }
 
@@ -71,6 +53,17 @@ impl Singly for DevicePort {
     }
 }
 
+impl HandsOver for DevicePort {
+    fn can_send(&self, frame: &Frame) -> bool {
+        (1..=self.frame_len_max).contains(&frame.len())
+    }
+
+    fn try_send(&mut self, frame: &Frame) -> io::Result<bool> {
+        self.counters.syscall_count += 1;
+        self.socket.try_send(frame.data())
+    }
+}
+
 impl Port for DevicePort {
     fn rx(&mut self, pool: &mut Pool, batch: &mut Batch) -> usize {
         fill(self, pool, batch)
@@ -81,8 +74,7 @@ impl Port for DevicePort {
     }
 
     fn tx(&mut self, pool: &mut Pool, batch: &mut Batch) {
-        while self.send_first(pool, batch) {}
-        self.counters.tx_ring_full_count += batch.len() as u64;
+        hand_over(self, pool, batch);
     }
 
     fn flush(&mut self, _: &mut Pool) {}

@@ -35,6 +35,7 @@ mod tap;
 mod unix_socket;
 mod vhost_user;
 mod wake;
+mod written;
 
 pub use af_xdp::{AfXdpError, AfXdpPort, Push};
 pub use bell::Bell;

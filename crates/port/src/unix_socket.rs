@@ -6,6 +6,7 @@
 //! One system call a frame. Invariant: while there is no peer, nothing is received and what is sent is lost and counted, as on a
 //! link that is down.
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use tidegate_base::{Duration, Instant};
@@ -14,7 +15,7 @@ use tidegate_sys::clock;
 use tidegate_sys::event::{Interest, poll};
 use tidegate_sys::seqpacket::{Channel, Listener, SeqpacketError};
 
-use crate::singly::{Singly, fill};
+use crate::singly::{HandsOver, Singly, fill, hand_over};
 use crate::{Port, PortCounters};
 
 /// What a peer that connects is told where that is wanted.
@@ -97,30 +98,6 @@ impl UnixSocketPort {
         self.is_full = false;
         self.peer = Some(peer);
     }
-
-    /// Sends the first frame of the batch. False if the peer takes none now, and the frame stays.
-    fn send_first(&mut self, pool: &mut Pool, batch: &mut Batch) -> bool {
-        let Some(frame) = batch.as_slice().first() else { return false };
-        let len = frame.len();
-        let sendable = (1..=self.config.frame_len_max).contains(&len);
-        let sent = match self.peer.as_ref().filter(|_| sendable) {
-            Some(peer) => {
-                self.counters.syscall_count += 1;
-                peer.try_send(frame.data())
-            }
-            None => Err(std::io::ErrorKind::NotConnected.into()),
-        };
-        match sent {
-            Ok(false) => {
-                self.is_full = true;
-                return false;
-            }
-            Ok(true) => self.counters.count_sent(len),
-            Err(_) => self.counters.tx_drop_count += 1,
-        }
-        batch.drain_front(1).for_each(|frame| pool.free(frame));
-        true
-    }
 }
 
 impl Singly for UnixSocketPort {
@@ -144,6 +121,20 @@ impl Singly for UnixSocketPort {
 
     fn counters_mut(&mut self) -> &mut PortCounters {
         &mut self.counters
+    }
+}
+
+impl HandsOver for UnixSocketPort {
+    fn can_send(&self, frame: &Frame) -> bool {
+        (1..=self.config.frame_len_max).contains(&frame.len())
+    }
+
+    fn try_send(&mut self, frame: &Frame) -> io::Result<bool> {
+        let peer = self.peer.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        self.counters.syscall_count += 1;
+        let is_taken = peer.try_send(frame.data())?;
+        self.is_full = !is_taken;
+        Ok(is_taken)
     }
 }
 
@@ -176,8 +167,7 @@ impl Port for UnixSocketPort {
         if self.peer.is_none() {
             self.accept();
         }
-        while self.send_first(pool, batch) {}
-        self.counters.tx_ring_full_count += batch.len() as u64;
+        hand_over(self, pool, batch);
     }
 
     fn flush(&mut self, _: &mut Pool) {}

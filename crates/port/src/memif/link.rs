@@ -18,6 +18,7 @@ use tidegate_sys::shared_memory::SharedMemory;
 use super::ring::{Descriptor, FLAG_NEXT, Index, Ring};
 use crate::PortCounters;
 use crate::wake::{LOOKS_PER_HUSH, hush, tell};
+use crate::written::{Written, write_out};
 
 /// The memory that descriptors name, by index.
 pub(super) type Regions = Arc<[Arc<SharedMemory>]>;
@@ -39,16 +40,6 @@ impl Buffers {
 
 /// The most parts that a frame is sent in.
 const PART_COUNT_MAX: usize = 32;
-
-/// What became of a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sent {
-    Yes,
-    /// The ring has no room for it now.
-    Full,
-    /// The peer's buffers cannot hold it.
-    Never,
-}
 
 /// The sending end of a queue.
 #[derive(Debug)]
@@ -90,30 +81,14 @@ impl Sender {
         counters: &mut PortCounters,
     ) {
         let mut room = self.room();
-        let mut done = 0;
-        for frame in batch.iter() {
-            let len = frame.len();
-            let sent =
-                if len == 0 || len > len_max { Sent::Never } else { self.put(frame.data(), &mut room) };
-            match sent {
-                Sent::Yes => counters.count_sent(len),
-                Sent::Never => counters.tx_drop_count += 1,
-                Sent::Full => break,
-            }
-            done += 1;
-        }
-        if done == batch.len() {
-            return pool.free_batch(batch);
-        }
-        batch.drain_front(done).for_each(|frame| pool.free(frame));
-        counters.tx_ring_full_count += batch.len() as u64;
+        write_out(pool, batch, len_max, counters, |bytes| self.put(bytes, &mut room));
     }
 
     /// Writes one frame, of which `room` loses the slots that it takes.
     #[inline]
-    fn put(&mut self, bytes: &[u8], room: &mut u16) -> Sent {
+    fn put(&mut self, bytes: &[u8], room: &mut u16) -> Written {
         if *room == 0 {
-            return Sent::Full;
+            return Written::Full;
         }
         let first = self.buffer(self.next);
         if bytes.len() > first.len as usize {
@@ -122,20 +97,20 @@ impl Sender {
         let is_written = self.write(first, bytes);
         let len = if is_written { bytes.len() as u32 } else { 0 };
         self.advance(Descriptor { flags: 0, len, ..first }, room);
-        if is_written { Sent::Yes } else { Sent::Never }
+        if is_written { Written::Yes } else { Written::Never }
     }
 
     /// Writes a frame that is longer than its first buffer.
-    fn put_parts(&mut self, first: Descriptor, bytes: &[u8], room: &mut u16) -> Sent {
+    fn put_parts(&mut self, first: Descriptor, bytes: &[u8], room: &mut u16) -> Written {
         let mut parts: ArrayVec<Descriptor, PART_COUNT_MAX> = ArrayVec::new();
         let mut held = first.len as usize;
         parts.push(first);
         while held < bytes.len() {
             if parts.len() >= usize::from(self.ring.size()).min(PART_COUNT_MAX) {
-                return Sent::Never;
+                return Written::Never;
             }
             if parts.len() >= usize::from(*room) {
-                return Sent::Full;
+                return Written::Full;
             }
             let part = self.buffer(self.next.wrapping_add(parts.len() as u16));
             held = held.saturating_add(part.len as usize);
@@ -153,7 +128,7 @@ impl Sender {
             let len = if is_written { now.len() as u32 } else { 0 };
             self.advance(Descriptor { flags, len, ..part }, room);
         }
-        if is_written { Sent::Yes } else { Sent::Never }
+        if is_written { Written::Yes } else { Written::Never }
     }
 
     #[inline]

@@ -18,20 +18,11 @@ use super::receiver::Agreed;
 use super::ring::Ring;
 use crate::PortCounters;
 use crate::wake::tell;
+use crate::written::{Written, write_out};
 
 /// The most buffers that a frame takes, and the most parts of all of them.
 const BUFFER_COUNT_MAX: usize = 32;
 const PART_COUNT_MAX: usize = 128;
-
-/// What became of a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sent {
-    Yes,
-    /// The guest has given too few buffers so far.
-    Full,
-    /// The guest's buffers cannot hold it.
-    Never,
-}
 
 /// Where a frame goes.
 #[derive(Default)]
@@ -92,63 +83,47 @@ impl Sender {
         counters: &mut PortCounters,
     ) {
         let mut room = self.room();
-        let mut done = 0;
-        for frame in batch.iter() {
-            let len = frame.len();
-            let sent =
-                if len == 0 || len > len_max { Sent::Never } else { self.put(frame.data(), &mut room) };
-            match sent {
-                Sent::Yes => counters.count_sent(len),
-                Sent::Never => counters.tx_drop_count += 1,
-                Sent::Full => break,
-            }
-            done += 1;
-        }
-        if done == batch.len() {
-            return pool.free_batch(batch);
-        }
-        batch.drain_front(done).for_each(|frame| pool.free(frame));
-        counters.tx_ring_full_count += batch.len() as u64;
+        write_out(pool, batch, len_max, counters, |bytes| self.put(bytes, &mut room));
     }
 
     /// Writes one frame, of which `room` loses the buffers that it takes.
     #[inline]
-    fn put(&mut self, bytes: &[u8], room: &mut u16) -> Sent {
+    fn put(&mut self, bytes: &[u8], room: &mut u16) -> Written {
         let mut plan = Plan::default();
         let planned = self.plan(bytes.len(), *room, &mut plan);
-        if planned == Sent::Full {
-            return Sent::Full;
+        if planned == Written::Full {
+            return Written::Full;
         }
-        let is_written = planned == Sent::Yes && self.write(&plan, bytes);
+        let is_written = planned == Written::Yes && self.write(&plan, bytes);
         for (head, len) in &plan.buffers {
             self.ring.give_back(self.next, *head, if is_written { *len } else { 0 });
             self.next = self.next.wrapping_add(1);
         }
         *room -= plan.buffers.len() as u16;
-        if is_written { Sent::Yes } else { Sent::Never }
+        if is_written { Written::Yes } else { Written::Never }
     }
 
     /// Finds buffers for a frame of `len` bytes. Where none will do, those that were tried are in the plan.
     #[inline]
-    fn plan(&self, len: usize, room: u16, plan: &mut Plan) -> Sent {
+    fn plan(&self, len: usize, room: u16, plan: &mut Plan) -> Written {
         let mut left = self.agreed.header_len + len;
         while left > 0 {
             let tried = plan.buffers.len();
             if tried > 0 && !self.agreed.is_merging || plan.buffers.is_full() {
-                return Sent::Never;
+                return Written::Never;
             }
             if tried >= usize::from(room) {
-                return Sent::Full;
+                return Written::Full;
             }
             let head = self.ring.head(self.next.wrapping_add(tried as u16));
             let gathered = self.gather(head, left, &mut plan.parts);
             plan.buffers.push((head, gathered.unwrap_or(0)));
             match gathered {
                 Ok(gathered) => left -= gathered as usize,
-                Err(BadChain) => return Sent::Never,
+                Err(BadChain) => return Written::Never,
             }
         }
-        Sent::Yes
+        Written::Yes
     }
 
     /// Adds a buffer's parts, as far as `wanted` bytes need them; returns how many bytes they hold.
