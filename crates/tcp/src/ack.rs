@@ -1,7 +1,7 @@
 //! The ACK bit (RFC 9293 section 3.10.7.4, fifth): what it acknowledges, what window it brings, and
 //! what that does to the congestion window.
 
-use crate::congestion::AckSample;
+use crate::congestion::{AckSample, CWND_MAX};
 use crate::connection::Connection;
 use crate::flags::Flags;
 use crate::recovery::SackReport;
@@ -9,9 +9,6 @@ use crate::timestamps::stamp;
 use crate::{Arrival, Closed, Config, Outcome, State};
 use tidegate_base::{DropReason, Duration, Instant};
 use tidegate_wire::{TcpFlags, TcpRepr};
-
-/// The largest window that a peer can offer (RFC 7323 section 2.3): more is never in flight.
-const CWND_MAX: u32 = 1 << 30;
 
 impl Connection {
     /// Takes the acknowledgement of an acceptable segment. `Err`: the segment goes no further.
@@ -31,7 +28,7 @@ impl Connection {
             return Err(Outcome::dropped(DropReason::ChallengeAck));
         }
         let acked = repr.ack.after(self.send.una);
-        let sack = self.on_sack(repr);
+        let sack = self.on_sack(now, repr);
         if !self.flags.has(Flags::SACK) && self.is_duplicate_ack(arrival) {
             self.count_duplicate_ack();
         }
@@ -44,6 +41,9 @@ impl Connection {
         self.update_window(repr, self.send.shift);
         if self.recovery.is_some() {
             self.recover(now, config, repr, acked, sack);
+        }
+        if self.flags.has(Flags::BY_RATE) {
+            self.sample(now);
         }
         let mut outcome = Outcome { acked, ..Outcome::NONE };
         if acked {
@@ -78,7 +78,11 @@ impl Connection {
         self.backoff = 0;
         self.timers.progress = now;
         self.note_acked_in_recovery(count);
-        self.grow(now, config, count);
+        if self.flags.has(Flags::BY_RATE) {
+            self.note_acked(now);
+        } else {
+            self.grow(now, config, count);
+        }
         if self.is_in_flight() {
             self.arm_retransmission(now, config);
         } else {
@@ -158,6 +162,9 @@ impl Connection {
 
     /// RFC 3168 section 6.1.2: a congestion mark counts as a loss, once a window of data.
     fn on_mark_echo(&mut self, now: Instant, config: &Config, repr: &TcpRepr) {
+        if self.flags.has(Flags::BY_RATE) {
+            self.note_mark_echo();
+        }
         let is_answered = self.flags.has(Flags::CWR_WAIT) && repr.ack.before(self.cwr_high);
         if is_answered
             || self.recovery.as_ref().is_some_and(|recovery| !recovery.is_open())

@@ -54,6 +54,10 @@ flags! {
     CWND_LIMITED,
     /// Segments were seen to overtake one another (RFC 8985 section 6.2).
     REORDERED,
+    /// The congestion control is one by rate.
+    BY_RATE,
+    /// Text waits for its time to leave.
+    PACED,
 }
 
 impl Flags {

@@ -138,7 +138,9 @@ impl Connection {
         self.timers.received = now;
         self.timers.arm_keep_alive(now, config);
         if config.congestion.from_start {
-            self.congestion = Some((config.congestion.start)());
+            let congestion = (config.congestion.start)();
+            self.flags.assign(Flags::BY_RATE, congestion.rate().is_some());
+            self.congestion = Some(congestion);
         }
     }
 

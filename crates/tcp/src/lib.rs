@@ -29,6 +29,7 @@ mod flags;
 mod handshake;
 mod icmp;
 mod isn;
+mod rate;
 mod reassembly;
 mod receive;
 mod recovery;

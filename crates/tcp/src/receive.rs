@@ -72,6 +72,9 @@ impl Connection {
             self.on_new_ack(now, config, repr, SackReport::default());
         }
         self.update_window(repr, self.send.shift);
+        if acked && self.flags.has(Flags::BY_RATE) {
+            self.sample(now);
+        }
         if !arrival.payload.is_empty() {
             self.deliver_in_order(arrival.payload, deliver);
             self.schedule_ack(now, config);

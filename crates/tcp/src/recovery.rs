@@ -12,6 +12,7 @@
 //! ```
 
 use crate::Config;
+use crate::congestion::LossPhase as Phase;
 use crate::connection::Connection;
 use crate::flags::Flags;
 use crate::scoreboard::{Range, Scoreboard, SentLast};
@@ -21,17 +22,6 @@ use tidegate_wire::TcpRepr;
 
 /// DupThresh (RFC 5681 section 3.2).
 const DUPLICATE_THRESHOLD: u32 = 3;
-
-/// How far recovery is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Phase {
-    /// Hints, but nothing counts as lost.
-    Open,
-    /// Fast recovery: the window was reduced once for all losses below `high`.
-    Fast,
-    /// The retransmission timer fired: slow start from one segment.
-    Timeout,
-}
 
 /// What a reduction changed, to take it back.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +77,10 @@ impl Recovery {
             suspects: None,
             arrived: None,
         }
+    }
+
+    pub(crate) const fn phase(&self) -> Phase {
+        self.phase
     }
 
     pub(crate) fn is_open(&self) -> bool {
@@ -147,7 +141,7 @@ impl Connection {
     }
 
     /// Takes the SACK blocks of an acknowledgement (RFC 6675 section 5: Update).
-    pub(crate) fn on_sack(&mut self, repr: &TcpRepr) -> SackReport {
+    pub(crate) fn on_sack(&mut self, now: Instant, repr: &TcpRepr) -> SackReport {
         let mut report = SackReport { flight: self.flight(), ..SackReport::default() };
         if !self.flags.has(Flags::SACK) {
             return report;
@@ -169,6 +163,9 @@ impl Connection {
             if range.start.before(range.end) && range.end.at_or_before(snd_nxt) && range.end.after(repr.ack) {
                 let news = self.recovery_mut().scoreboard.on_sack(range, highest);
                 self.note_overtaken(news.overtaken);
+                if news.byte_count > 0 && self.flags.has(Flags::BY_RATE) {
+                    self.note_arrived(now, range.start, range.end);
+                }
             }
         }
         report
@@ -227,6 +224,7 @@ impl Connection {
         let has_reordered = self.flags.has(Flags::REORDERED);
         let has_sack = self.flags.has(Flags::SACK);
         let (mss, snd_una, min_rtt) = (self.window.mss, self.send.una, self.rtt.min());
+        let pipe_before = if self.flags.has(Flags::BY_RATE) { self.pipe() } else { 0 };
         let Some(recovery) = &mut self.recovery else { return };
         if has_sack {
             recovery.find_by_sack(now, mss, has_reordered, reordering);
@@ -236,7 +234,11 @@ impl Connection {
             recovery.scoreboard.lose_below((snd_una + mss).min(self.send.nxt));
         }
         let is_lost = recovery.scoreboard.next_hole(snd_una).is_some();
-        if recovery.phase == Phase::Open && is_lost {
+        let begins = recovery.phase == Phase::Open && is_lost;
+        if pipe_before > 0 {
+            self.note_lost(pipe_before);
+        }
+        if begins {
             self.enter_fast(now, config, flight);
         }
     }
@@ -272,6 +274,7 @@ impl Connection {
         }
         self.window.cwnd = self.window.mss;
         self.flags.clear(Flags::TIMING);
+        let pipe_before = self.pipe();
         let recovery = self.recovery_mut();
         if recovery.phase == Phase::Open {
             recovery.undo = Some(undo);
@@ -284,6 +287,9 @@ impl Connection {
         recovery.suspects = None;
         recovery.send_one = true;
         recovery.scoreboard.on_timeout(snd_una, snd_nxt);
+        if self.flags.has(Flags::BY_RATE) {
+            self.note_lost(pipe_before);
+        }
     }
 
     /// The path carries only smaller segments than were sent: they go out again, and that is no sign

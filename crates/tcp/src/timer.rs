@@ -99,7 +99,8 @@ impl Connection {
     /// When `on_timer` is next due; [`Instant::FAR_FUTURE`] if never. Ask after each batch of calls.
     #[inline]
     pub fn deadline(&self) -> Instant {
-        self.timers.retransmit.min(self.timers.ack).min(self.timers.life)
+        let deadline = self.timers.retransmit.min(self.timers.ack).min(self.timers.life);
+        if self.flags.has(Flags::PACED) { deadline.min(self.next_send()) } else { deadline }
     }
 
     /// To be called at or after `deadline`; too early does no harm. Then `poll_transmit`.
@@ -107,6 +108,9 @@ impl Connection {
         if self.timers.ack <= now {
             self.timers.ack = Instant::FAR_FUTURE;
             self.owe_ack();
+        }
+        if self.flags.has(Flags::PACED) {
+            self.is_held_back(now);
         }
         let ended = if self.timers.retransmit <= now { self.on_retransmit_timer(now, config) } else { None };
         let ended = match ended {

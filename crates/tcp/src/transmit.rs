@@ -34,6 +34,12 @@ struct Piece {
     fin: bool,
 }
 
+impl Piece {
+    const fn end(self) -> SeqNumber {
+        SeqNumber(self.seq.0.wrapping_add(self.len + self.fin as u32))
+    }
+}
+
 impl Connection {
     /// The next segment to send, which counts as sent from then on; `None` if there is nothing to send
     /// now. `segment_len(offset, max)` says how long a data segment at that stream offset should be,
@@ -45,6 +51,7 @@ impl Connection {
         config: &Config,
         segment_len: &mut dyn FnMut(u64, usize) -> usize,
     ) -> Option<Outgoing> {
+        self.flags.clear(Flags::PACED);
         if self.flags.has(DUE)
             && let Some(outgoing) = self.transmit_due(now, config, segment_len)
         {
@@ -77,9 +84,17 @@ impl Connection {
         if !self.may_send_bulk() {
             return None;
         }
+        let len_max = if self.flags.has(Flags::BY_RATE) {
+            if self.is_held_back(now) {
+                return None;
+            }
+            self.paced_bulk_len().min(len_max as u64)
+        } else {
+            len_max as u64
+        };
         let unsent = self.unsent();
         let room = self.peer_room().min(self.window.cwnd.saturating_sub(self.pipe()));
-        let max = unsent.min(room.into()).min(len_max as u64) as u32;
+        let max = unsent.min(room.into()).min(len_max) as u32;
         let is_rest = u64::from(max) == unsent;
         if max == 0 || !is_rest && max < mss {
             return None;
@@ -194,6 +209,9 @@ impl Connection {
         config: &Config,
         segment_len: SegmentLen<'_>,
     ) -> Option<Outgoing> {
+        if self.flags.has(Flags::BY_RATE) && self.is_held_back(now) {
+            return None;
+        }
         if self.recovery.is_some()
             && let Some(again) = self.transmit_again(now, config, segment_len)
         {
@@ -223,7 +241,7 @@ impl Connection {
             return None;
         }
         let piece = self.cut_again(hole, segment_len);
-        let range = Range { start: piece.seq, end: piece.seq + piece.len + u32::from(piece.fin) };
+        let range = Range { start: piece.seq, end: piece.end() };
         let (snd_nxt, stamp) = (self.send.nxt, config.timestamp_clock(now));
         if let Some(recovery) = &mut self.recovery {
             recovery.on_send_again(range, now, snd_nxt, stamp);
@@ -253,6 +271,9 @@ impl Connection {
         let repr = self.header(now, config, piece.seq, flags, piece.len);
         self.timers.sent = now;
         self.on_ack_sent(&repr);
+        if self.flags.has(Flags::BY_RATE) {
+            self.note_sent(now, piece.seq, piece.end(), true);
+        }
         Outgoing { repr, offset, payload_len: piece.len as usize, ecn: 0 }
     }
 
@@ -266,6 +287,9 @@ impl Connection {
         let unsent = self.unsent();
         if unsent == 0 && !self.is_fin_due() {
             self.flags.clear(Flags::CWND_LIMITED);
+            if self.flags.has(Flags::BY_RATE) {
+                self.note_all_sent();
+            }
             return None;
         }
         let room = self.peer_room();
@@ -297,7 +321,7 @@ impl Connection {
         }
         let repr = self.header(now, config, piece.seq, flags, piece.len);
         self.send.last_start = piece.seq;
-        self.send.nxt = piece.seq + piece.len + u32::from(piece.fin);
+        self.send.nxt = piece.end();
         if piece.fin {
             self.on_fin_sent();
         }
@@ -314,6 +338,9 @@ impl Connection {
         self.arm_on_new_text(now, config);
         self.timers.sent = now;
         self.on_ack_sent(&repr);
+        if self.flags.has(Flags::BY_RATE) {
+            self.note_sent(now, piece.seq, piece.end(), false);
+        }
         let ecn = if piece.len > 0 && self.flags.has(Flags::ECN) { ECN_CAPABLE } else { 0 };
         Outgoing { repr, offset, payload_len: piece.len as usize, ecn }
     }
@@ -369,7 +396,7 @@ impl Connection {
     /// After an idle time the window says nothing about the path (RFC 5681 section 4.1).
     #[inline]
     fn restart_if_idle(&mut self, now: Instant, config: &Config) {
-        if now.since(self.timers.sent) > self.rtt.rto(config, 0) {
+        if now.since(self.timers.sent) > self.rtt.rto(config, 0) && !self.flags.has(Flags::BY_RATE) {
             let initial = self.initial_window(config);
             self.window.cwnd = self.window.cwnd.min(initial).max(self.window.mss);
         }
