@@ -15,7 +15,7 @@ const ALLOWED: [(&str, &[&str]); 29] = [
     ("table", &["base"]),
     ("packet", &["base"]),
     ("sys", &["base", "packet"]),
-    ("bpf", &["sys"]),
+    ("bpf", &["wire", "sys"]),
     ("tcp", &["base", "wire"]),
     ("bbr", &["base", "tcp"]),
     ("port", &["base", "packet", "sys", "bpf"]),

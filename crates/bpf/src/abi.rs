@@ -3,6 +3,7 @@
 //! Not a second definition to keep in step by hand: the tests compare each name and number here with the
 //! header, and each offset and size with the type information (BTF) in the compiled object.
 
+use tidegate_wire::egress::EgressVerdict;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Who gets a frame.
@@ -13,11 +14,40 @@ pub enum Verdict {
     Pass = 0,
     /// The AF_XDP socket of the frame's receive queue.
     Socket = 1,
+    /// The AF_XDP socket of a stack's slot.
+    SlotSocket = 2,
+    /// The device of a stack's slot.
+    Device = 3,
+    /// Nobody.
+    Drop = 4,
 }
 
 impl Verdict {
+    /// What the program tells the kernel to do.
+    pub const fn action(self) -> Action {
+        match self {
+            Self::Pass => Action::Pass,
+            Self::Socket | Self::SlotSocket | Self::Device => Action::Redirect,
+            Self::Drop => Action::Drop,
+        }
+    }
+}
+
+/// What an XDP program tells the kernel to do with a frame, of `linux/bpf.h`'s actions those that ours return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Action {
+    /// To drop it.
+    Drop = libbpf_sys::XDP_DROP,
+    /// To go on as without a program.
+    Pass = libbpf_sys::XDP_PASS,
+    /// To hand it to a socket or a device.
+    Redirect = libbpf_sys::XDP_REDIRECT,
+}
+
+impl Action {
     pub(crate) fn from_number(number: u32) -> Option<Self> {
-        [Self::Pass, Self::Socket].into_iter().find(|verdict| *verdict as u32 == number)
+        [Self::Drop, Self::Pass, Self::Redirect].into_iter().find(|action| *action as u32 == number)
     }
 }
 
@@ -89,6 +119,14 @@ reasons! {
     MalformedUdp = 16, "malformed_udp", Pass;
     /// A cut ICMP message, or an error whose quoted datagram is.
     MalformedIcmp = 17, "malformed_icmp", Pass;
+    /// To a stack on a queue of its own, whichever of the first three reasons says so.
+    SlotSocket = 18, "slot_socket", SlotSocket;
+    /// To a stack behind a veth of its own, whichever of the first three reasons says so.
+    Device = 19, "device", Device;
+    /// For a stack, but its slot has no socket or device: it has died.
+    SlotAbsent = 20, "slot_absent", Pass;
+    /// For a stack whose socket lives, but on another queue.
+    WrongQueue = 21, "wrong_queue", Drop;
 }
 
 /// `struct tuple`: the key of the tuple map, in network byte order.
@@ -109,9 +147,52 @@ pub(crate) struct TupleKey {
 /// `struct steering`: the value of the tuple map.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
-pub(crate) struct Steering {
+pub(crate) struct SteeringValue {
     pub(crate) verdict: u32,
+    pub(crate) slot: u32,
 }
+
+/// `struct stack_counters`: the value of the stacks map, one a CPU.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub(crate) struct StackValue {
+    pub(crate) to_frames: u64,
+    pub(crate) to_bytes: u64,
+    pub(crate) wrong_queue_frames: u64,
+    pub(crate) from_bytes: u64,
+    pub(crate) from_frames: [u64; EgressVerdict::ALL.len()],
+}
+
+/// `struct nic`: the value of the map of the way out.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub(crate) struct NicValue {
+    pub(crate) ifindex: u32,
+    pub(crate) mtu: u32,
+    pub(crate) mac: [u8; 6],
+    pub(crate) is_redirected_by_xdp: u8,
+    pub(crate) padding: u8,
+}
+
+/// `struct pace`: the value of the paces map.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub(crate) struct PaceValue {
+    pub(crate) byte_cost: u64,
+    pub(crate) burst: u64,
+    pub(crate) full_at: u64,
+}
+
+/// `struct address`: the key of the NIC's addresses.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub(crate) struct AddressKey {
+    pub(crate) address: [u8; 16],
+    pub(crate) ip_version: u32,
+}
+
+/// `STACK_END_IFINDEX_MIN`: the number of slot 0's stack's end.
+pub(crate) const STACK_END_IFINDEX_MIN: u32 = 2;
 
 /// `struct settings`: the value of the settings map.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]

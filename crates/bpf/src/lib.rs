@@ -2,12 +2,13 @@
 //!
 //! The program is C (`src/xdp/`), compiled by clang at build time and embedded. It decides for each frame of
 //! a NIC who gets it: a registered destination {address, protocol, port} goes to the AF_XDP socket of the
-//! frame's receive queue, and with it the ICMP errors about what that tuple sent; everything else goes to the
-//! host's stack, which does not notice.
+//! frame's receive queue, or to the stack that it was registered for, and with it the ICMP errors about what that tuple
+//! sent; everything else goes to the host's stack, which does not notice. Stacks that are not trusted have a veth of their
+//! own, on whose host's end another program checks what they send.
 //!
 //! ```text
 //!   XdpProgram::load ---> XdpProgram --attach(ifindex)--> Attachment        (one each a NIC)
-//!                          | register(tuple, verdict)      | mode(): driver or generic
+//!                          | register(tuple, steering)     | mode(): driver or generic
 //!                          | set_xsk(queue, socket)        | dropped or process dead: detached
 //!                          | own_device(bool)              |
 //!                          | counters()                    |
@@ -17,8 +18,8 @@
 //! What is absent: packets. No frame passes through this crate; it opens no socket and reads no ring (that is
 //! `sys` and `port`), and keeps no table of its own: the maps in the kernel are the only state.
 //!
-//! Invariant: whatever goes wrong, the frame is the host's. An unattached, empty or half set up program, and
-//! one whose process was killed, all behave as if there were none.
+//! Invariant: whatever goes wrong, a frame from outside is the host's, and one from a stack is dropped. An unattached, empty
+//! or half set up program, and one whose process was killed, all behave as if there were none.
 //!
 //! Everything here acts on the network namespace of the calling thread.
 
@@ -30,11 +31,15 @@ mod object;
 mod pin;
 mod program;
 mod raw;
+mod stack;
+mod steering;
 mod tuple;
 
-pub use abi::{Reason, Verdict};
+pub use abi::{Action, Reason, Verdict};
 pub use attach::{AttachError, AttachMode, Attachment, ModeChoice};
 pub use counters::Counters;
 pub use pin::{PIN_ROOT, PinDirectory, PinError};
 pub use program::{LoadError, LoadOptions, MapError, RegisterError, TestRun, XdpProgram};
+pub use stack::{Nic, Rate, StackCounters, WayOut};
+pub use steering::Steering;
 pub use tuple::{Protocol, Tuple};

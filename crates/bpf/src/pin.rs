@@ -1,7 +1,9 @@
 //! Names in the bpf file system, by which the program on a device outlives its process.
 //!
 //! ```text
-//!   /sys/fs/bpf/tidegate/eth0/  tuples  sockets  settings  counters  program  link
+//!   /sys/fs/bpf/tidegate/eth0/  tuples  sockets  settings  counters ...   maps (`xdp/maps.h`)
+//!                               tidegate  host_egress ...                programs
+//!                               link                                     to the device
 //! ```
 //!
 //! Invariant: `link` is made last and removed first, so a directory with a `link` is complete. A bpf file
@@ -14,15 +16,14 @@ use std::path::{Path, PathBuf};
 
 use libbpf_rs::{MapCore, MapHandle, ProgramHandle};
 
-use crate::abi::{Reason, Settings, Steering, TupleKey};
+use crate::abi::{AddressKey, NicValue, PaceValue, Reason, Settings, StackValue, SteeringValue, TupleKey};
 use crate::attach::{AttachError, Attachment};
-use crate::program::{Maps, XdpProgram};
+use crate::program::{Maps, Programs, XdpProgram};
 use crate::raw;
 
 /// Where devices' directories are.
 pub const PIN_ROOT: &str = "/sys/fs/bpf/tidegate";
 
-const PROGRAM: &str = "program";
 const LINK: &str = "link";
 
 /// Why pinning, opening or removing failed.
@@ -125,10 +126,12 @@ impl PinDirectory {
         }
         let maps = Maps::try_collect(|name| self.open_map(name))?;
         self.check_version(&maps)?;
-        let program = self.path.join(PROGRAM);
-        let program = ProgramHandle::from_pinned_path(&program)
-            .map_err(|source| failed("open", &program, io::Error::other(source)))?;
-        Ok((XdpProgram { program, maps }, self.open_attachment()?))
+        let programs = Programs::try_collect(|name| {
+            let path = self.pinned_path(name)?;
+            ProgramHandle::from_pinned_path(&path)
+                .map_err(|source| failed("open", &path, io::Error::other(source)))
+        })?;
+        Ok((XdpProgram { programs, maps }, self.open_attachment()?))
     }
 
     /// Takes the program off the device, also where a process still holds it, and removes the directory.
@@ -147,7 +150,9 @@ impl PinDirectory {
         for (name, map) in program.maps.named() {
             self.pin_one(name, map)?;
         }
-        self.pin_one(PROGRAM, &program.program)?;
+        for (name, program) in program.programs.named() {
+            self.pin_one(name, program)?;
+        }
         self.pin_one(LINK, &attachment.link())
     }
 
@@ -156,8 +161,14 @@ impl PinDirectory {
         raw::pin(object.as_fd(), &path).map_err(|source| failed("pin", &path, source))
     }
 
-    fn open_map(&self, name: &str) -> Result<MapHandle, PinError> {
+    /// The path of a part, which a complete set of this version has.
+    fn pinned_path(&self, name: &str) -> Result<PathBuf, PinError> {
         let path = self.path.join(name);
+        if path.exists() { Ok(path) } else { Err(PinError::OtherVersion { path }) }
+    }
+
+    fn open_map(&self, name: &str) -> Result<MapHandle, PinError> {
+        let path = self.pinned_path(name)?;
         MapHandle::from_pinned_path(&path).map_err(|source| failed("open", &path, io::Error::other(source)))
     }
 
@@ -170,9 +181,13 @@ impl PinDirectory {
     /// Numbers are only ever appended (`xdp/abi.h`), so equal sizes are equal meanings.
     fn check_version(&self, maps: &Maps) -> Result<(), PinError> {
         let sizes = [
-            ("tuples", &maps.tuples, size_of::<TupleKey>(), size_of::<Steering>()),
+            ("tuples", &maps.tuples, size_of::<TupleKey>(), size_of::<SteeringValue>()),
             ("settings", &maps.settings, size_of::<u32>(), size_of::<Settings>()),
             ("counters", &maps.counters, size_of::<u32>(), size_of::<u64>()),
+            ("stacks", &maps.stacks, size_of::<u32>(), size_of::<StackValue>()),
+            ("paces", &maps.paces, size_of::<u32>(), size_of::<PaceValue>()),
+            ("addresses", &maps.addresses, size_of::<AddressKey>(), size_of::<u32>()),
+            ("nic", &maps.nic, size_of::<u32>(), size_of::<NicValue>()),
         ];
         let same = |map: &MapHandle, key, value| {
             map.key_size() as usize == key && map.value_size() as usize == value
@@ -189,9 +204,13 @@ impl PinDirectory {
     }
 
     fn remove_files(&self) -> Result<(), PinError> {
-        for name in [LINK, PROGRAM, "tuples", "sockets", "settings", "counters"] {
-            let path = self.path.join(name);
-            absent_is_fine(fs::remove_file(&path)).map_err(|source| failed("remove", &path, source))?;
+        let remove = |path: &Path| {
+            absent_is_fine(fs::remove_file(path)).map_err(|source| failed("remove", path, source))
+        };
+        remove(&self.path.join(LINK))?;
+        // Whatever else is there: another version may have other parts.
+        for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
+            remove(&entry.path())?;
         }
         absent_is_fine(fs::remove_dir(&self.path)).map_err(|source| failed("remove", &self.path, source))
     }

@@ -10,18 +10,15 @@ use std::time::Duration;
 use libbpf_rs::{ErrorKind, MapCore, MapFlags, MapHandle, ObjectBuilder, OpenObject, ProgramHandle};
 use zerocopy::{FromBytes, IntoBytes};
 
-use crate::abi::{Reason, Settings, Steering, TupleKey, Verdict};
+use crate::abi::{Action, Reason, Settings, SteeringValue, TupleKey};
 use crate::attach::{self, AttachError, Attachment, ModeChoice};
 use crate::counters::Counters;
+use crate::steering::Steering;
 use crate::tuple::Tuple;
 use crate::{log, object, raw};
 
 /// Lines of the kernel's verifier that a refusal quotes.
 const VERIFIER_LINES: usize = 12;
-
-/// The actions of `linux/bpf.h` that the program returns.
-const XDP_PASS: u32 = libbpf_sys::XDP_PASS;
-const XDP_REDIRECT: u32 = libbpf_sys::XDP_REDIRECT;
 
 /// Sizes of the maps, fixed by the load.
 #[derive(Clone, Copy, Debug)]
@@ -30,11 +27,13 @@ pub struct LoadOptions {
     pub tuple_count_max: u32,
     /// Receive queues that can have a socket: at least the device's.
     pub queue_count_max: u32,
+    /// Stacks that can share the NIC.
+    pub stack_count_max: u32,
 }
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        Self { tuple_count_max: 4096, queue_count_max: 128 }
+        Self { tuple_count_max: 4096, queue_count_max: 128, stack_count_max: 1024 }
     }
 }
 
@@ -87,50 +86,72 @@ pub enum RegisterError {
     Map(#[from] MapError),
 }
 
-/// What a run of the program on one frame gave; see [`XdpProgram::test_run`].
+/// What a run of a program on one frame gave; see [`XdpProgram::test_run`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TestRun {
-    /// Where the frame would have gone.
-    pub verdict: Verdict,
+    /// What the kernel would have done with the frame.
+    pub action: Action,
     /// Mean time of a run.
     pub duration: Duration,
 }
 
-/// The XDP program, loaded, with its maps. Load one for each NIC.
+/// The XDP program, loaded, with its maps and the programs of stacks' veths. Load one for each NIC.
 #[derive(Debug)]
 pub struct XdpProgram {
-    pub(crate) program: ProgramHandle,
+    pub(crate) programs: Programs,
     pub(crate) maps: Maps,
 }
 
-/// The maps of `xdp/tidegate.bpf.c`, by their names there.
-#[derive(Debug)]
-pub(crate) struct Maps {
-    pub(crate) tuples: MapHandle,
-    pub(crate) sockets: MapHandle,
-    pub(crate) settings: MapHandle,
-    pub(crate) counters: MapHandle,
+/// Declares a structure of handles by their names in `xdp/`.
+macro_rules! handles {
+    ($(#[doc = $doc:literal])* $kind:ident of $handle:ident: $($field:ident = $name:literal,)*) => {
+        $(#[doc = $doc])*
+        #[derive(Debug)]
+        pub(crate) struct $kind {
+            $(pub(crate) $field: $handle,)*
+        }
+
+        impl $kind {
+            pub(crate) const NAMES: [&str; [$($name),*].len()] = [$($name),*];
+
+            /// Collects the handles; `find` gives the one of a name.
+            pub(crate) fn try_collect<E>(find: impl Fn(&'static str) -> Result<$handle, E>) -> Result<Self, E> {
+                Ok(Self { $($field: find($name)?,)* })
+            }
+
+            pub(crate) fn named(&self) -> [(&'static str, &$handle); Self::NAMES.len()] {
+                [$(($name, &self.$field)),*]
+            }
+        }
+    };
 }
 
-impl Maps {
-    /// Collects the maps; `find` gives the one of a name.
-    pub(crate) fn try_collect<E>(find: impl Fn(&'static str) -> Result<MapHandle, E>) -> Result<Self, E> {
-        Ok(Self {
-            tuples: find("tuples")?,
-            sockets: find("sockets")?,
-            settings: find("settings")?,
-            counters: find("counters")?,
-        })
-    }
+handles! {
+    /// The programs of `xdp/tidegate.bpf.c`.
+    Programs of ProgramHandle:
+    demux = "tidegate",
+    egress = "host_egress",
+    ingress = "host_ingress",
+    end = "stack_end",
+}
 
-    pub(crate) fn named(&self) -> [(&'static str, &MapHandle); 4] {
-        [
-            ("tuples", &self.tuples),
-            ("sockets", &self.sockets),
-            ("settings", &self.settings),
-            ("counters", &self.counters),
-        ]
-    }
+handles! {
+    /// The maps of `xdp/maps.h`.
+    Maps of MapHandle:
+    tuples = "tuples",
+    sockets = "sockets",
+    settings = "settings",
+    counters = "counters",
+    slot_sockets = "slot_sockets",
+    slot_queues = "slot_queues",
+    devices = "devices",
+    end_sockets = "end_sockets",
+    stacks = "stacks",
+    owners = "owners",
+    paces = "paces",
+    addresses = "addresses",
+    nic = "nic",
+    way_out = "way_out",
 }
 
 impl XdpProgram {
@@ -138,28 +159,29 @@ impl XdpProgram {
     pub fn load(options: &LoadOptions) -> Result<Self, LoadError> {
         let (loaded, messages) = log::captured(|| load_object(options));
         let object = loaded.map_err(|source| load_error(source, &messages))?;
-        let program = object.progs_mut().find(|program| program.name() == "tidegate");
-        let program = program.ok_or(LoadError::Incomplete { part: "tidegate" })?;
-        let program = ProgramHandle::try_from(&program).map_err(|source| load_error(source, ""))?;
+        let programs = Programs::try_collect(|name| {
+            let program = object.progs_mut().find(|program| program.name() == name);
+            let program = program.ok_or(LoadError::Incomplete { part: name })?;
+            ProgramHandle::try_from(&program).map_err(|source| load_error(source, ""))
+        })?;
         let maps = Maps::try_collect(|name| {
             let map = object.maps().find(|map| map.name() == name);
             let map = map.ok_or(LoadError::Incomplete { part: name })?;
             MapHandle::try_from(&map).map_err(|source| load_error(source, ""))
         })?;
-        Ok(Self { program, maps })
+        Ok(Self { programs, maps })
     }
 
     /// Attaches the program to a device of this thread's network namespace, by a link that the returned value
     /// owns. Needs CAP_NET_ADMIN.
     pub fn attach(&self, ifindex: u32, choice: ModeChoice) -> Result<Attachment, AttachError> {
-        attach::attach(self.program.as_fd(), ifindex, choice)
+        attach::attach(self.programs.demux.as_fd(), ifindex, choice)
     }
 
     /// Steers frames whose destination is `tuple`, and ICMP errors about frames from it, from now on.
-    pub fn register(&self, tuple: Tuple, verdict: Verdict) -> Result<(), RegisterError> {
-        let steering = Steering { verdict: verdict as u32 };
-        let result =
-            self.maps.tuples.update(tuple.to_key().as_bytes(), steering.as_bytes(), MapFlags::NO_EXIST);
+    pub fn register(&self, tuple: Tuple, steering: Steering) -> Result<(), RegisterError> {
+        let (key, value) = (tuple.to_key(), steering.to_value());
+        let result = self.maps.tuples.update(key.as_bytes(), value.as_bytes(), MapFlags::NO_EXIST);
         result.map_err(|source| match source.kind() {
             ErrorKind::AlreadyExists => RegisterError::Taken(tuple),
             ErrorKind::TooBig => RegisterError::Full { tuple, capacity: self.maps.tuples.max_entries() },
@@ -174,7 +196,7 @@ impl XdpProgram {
     }
 
     /// What is registered, in no order.
-    pub fn registered(&self) -> Result<Vec<(Tuple, Verdict)>, MapError> {
+    pub fn registered(&self) -> Result<Vec<(Tuple, Steering)>, MapError> {
         let mut registered = Vec::new();
         for key in self.maps.tuples.keys() {
             let value = self.maps.tuples.lookup(&key, MapFlags::ANY);
@@ -224,18 +246,16 @@ impl XdpProgram {
     /// Runs the program `repeat` times on `frame` in the kernel, not on a device (BPF_PROG_TEST_RUN), and
     /// counts it as received on queue 0. The kernel refuses frames shorter than an Ethernet header (14 bytes).
     pub fn test_run(&self, frame: &[u8], repeat: u32) -> io::Result<TestRun> {
-        let (action, duration) = raw::test_run(self.program.as_fd(), frame, repeat)?;
-        let verdict = match action {
-            XDP_PASS => Verdict::Pass,
-            XDP_REDIRECT => Verdict::Socket,
-            other => return Err(io::Error::other(format!("the XDP program returned action {other}"))),
-        };
-        Ok(TestRun { verdict, duration })
+        let (action, duration) = raw::test_run(self.programs.demux.as_fd(), frame, repeat)?;
+        match Action::from_number(action) {
+            Some(action) => Ok(TestRun { action, duration }),
+            None => Err(io::Error::other(format!("the XDP program returned action {action}"))),
+        }
     }
 
     /// The kernel's number of the program, as `bpftool prog` shows it.
     pub fn id(&self) -> u32 {
-        self.program.id()
+        self.programs.demux.id()
     }
 }
 
@@ -243,6 +263,9 @@ fn load_object(options: &LoadOptions) -> libbpf_rs::Result<libbpf_rs::Object> {
     let mut object = ObjectBuilder::default().name("tidegate")?.open_memory(object::bytes())?;
     size_map(&mut object, "tuples", options.tuple_count_max)?;
     size_map(&mut object, "sockets", options.queue_count_max)?;
+    for map in ["slot_sockets", "slot_queues", "devices", "end_sockets", "stacks", "owners", "paces"] {
+        size_map(&mut object, map, options.stack_count_max)?;
+    }
     object.load()
 }
 
@@ -261,12 +284,12 @@ fn load_error(source: libbpf_rs::Error, messages: &str) -> LoadError {
     LoadError::Refused { source, log: log::last_lines(messages, VERIFIER_LINES) }
 }
 
-fn map_error(attempted: impl Into<String>, source: libbpf_rs::Error) -> MapError {
+pub(crate) fn map_error(attempted: impl Into<String>, source: libbpf_rs::Error) -> MapError {
     MapError { attempted: attempted.into(), source }
 }
 
 /// Tells a deleted entry from one that was not there.
-fn found(deleted: libbpf_rs::Result<()>) -> libbpf_rs::Result<bool> {
+pub(crate) fn found(deleted: libbpf_rs::Result<()>) -> libbpf_rs::Result<bool> {
     match deleted {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
@@ -274,10 +297,10 @@ fn found(deleted: libbpf_rs::Result<()>) -> libbpf_rs::Result<bool> {
     }
 }
 
-fn decode_entry(key: &[u8], value: &[u8]) -> Option<(Tuple, Verdict)> {
+fn decode_entry(key: &[u8], value: &[u8]) -> Option<(Tuple, Steering)> {
     let tuple = Tuple::from_key(TupleKey::read_from_bytes(key).ok()?)?;
-    let steering = Steering::read_from_bytes(value).ok()?;
-    Some((tuple, Verdict::from_number(steering.verdict)?))
+    let steering = Steering::from_value(SteeringValue::read_from_bytes(value).ok()?)?;
+    Some((tuple, steering))
 }
 
 fn counter_value(value: &[u8]) -> u64 {

@@ -27,6 +27,29 @@ pub(crate) fn create_xdp_link(program: BorrowedFd<'_>, ifindex: u32, flags: u32)
     to_owned_fd(fd)
 }
 
+/// Puts an XDP program onto a device of this thread's network namespace in driver mode, by rtnetlink: it stays for as long as
+/// the device does, whoever dies. A device that has one is refused. Needs CAP_NET_ADMIN.
+pub(crate) fn attach_xdp(program: BorrowedFd<'_>, ifindex: u32) -> io::Result<()> {
+    let flags = libbpf_sys::XDP_FLAGS_DRV_MODE | libbpf_sys::XDP_FLAGS_UPDATE_IF_NOEXIST;
+    let ifindex = to_c_int(ifindex)?;
+    // SAFETY: a descriptor and numbers go in; there are no options.
+    check(unsafe { libbpf_sys::bpf_xdp_attach(ifindex, program.as_raw_fd(), flags, std::ptr::null()) })
+}
+
+/// `BPF_PROG_ATTACH` of a tcx program to what comes in on a device of this thread's network namespace, for as long as the
+/// device exists. Needs CAP_NET_ADMIN.
+pub(crate) fn attach_tcx_ingress(program: BorrowedFd<'_>, ifindex: u32) -> io::Result<()> {
+    let options = libbpf_sys::bpf_prog_attach_opts {
+        sz: size_of::<libbpf_sys::bpf_prog_attach_opts>() as libbpf_sys::size_t,
+        ..Default::default()
+    };
+    let (program, ifindex) = (program.as_raw_fd(), to_c_int(ifindex)?);
+    // SAFETY: `options` is initialised, states its own size and outlives the call, which keeps no pointer.
+    check(unsafe {
+        libbpf_sys::bpf_prog_attach_opts(program, ifindex, libbpf_sys::BPF_TCX_INGRESS, &options)
+    })
+}
+
 /// `BPF_LINK_DETACH`: the program leaves its device though the link stays open elsewhere.
 pub(crate) fn detach_link(link: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: a descriptor goes in, nothing comes out.

@@ -51,16 +51,8 @@ impl Tuple {
     }
 
     pub(crate) fn to_key(self) -> TupleKey {
-        let (address, ip_version) = match self.address.to_canonical() {
-            IpAddr::V4(address) => (address.to_ipv6_mapped(), 4),
-            IpAddr::V6(address) => (address, 6),
-        };
-        TupleKey {
-            address: address.octets(),
-            port: self.port.to_be_bytes(),
-            protocol: self.protocol as u8,
-            ip_version,
-        }
+        let (address, ip_version) = address_bytes(self.address);
+        TupleKey { address, port: self.port.to_be_bytes(), protocol: self.protocol as u8, ip_version }
     }
 
     /// `None` for a key that no loader of this version wrote.
@@ -73,6 +65,14 @@ impl Tuple {
             _ => return None,
         };
         Some(Self { protocol, address, port: u16::from_be_bytes(key.port) })
+    }
+}
+
+/// An address as the maps have it, and its IP version.
+pub(crate) fn address_bytes(address: IpAddr) -> ([u8; 16], u8) {
+    match address.to_canonical() {
+        IpAddr::V4(address) => (address.to_ipv6_mapped().octets(), 4),
+        IpAddr::V6(address) => (address.octets(), 6),
     }
 }
 

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 pub mod arp;
+pub mod egress;
 pub mod ethernet;
 pub mod icmp;
 pub mod ip;

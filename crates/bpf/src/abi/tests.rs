@@ -41,6 +41,13 @@ fn members<const N: usize>(members: [(&str, usize); N]) -> BTreeMap<String, usiz
     members.into_iter().map(|(name, offset)| (name.to_owned(), offset)).collect()
 }
 
+/// Size of a structure of ours, and the offset of each member named.
+macro_rules! ours {
+    ($kind:ident { $($member:ident),* }) => {
+        (size_of::<$kind>(), members([$((stringify!($member), offset_of!($kind, $member))),*]))
+    };
+}
+
 #[test]
 fn reasons_have_the_numbers_of_the_program() {
     let mut found = enumerators("REASON_");
@@ -53,8 +60,30 @@ fn reasons_have_the_numbers_of_the_program() {
 
 #[test]
 fn verdicts_have_the_numbers_of_the_program() {
-    let expected = [("PASS", Verdict::Pass as u32), ("SOCKET", Verdict::Socket as u32)];
-    assert_eq!(enumerators("VERDICT_"), expected.into());
+    let expected = [
+        ("PASS", Verdict::Pass),
+        ("SOCKET", Verdict::Socket),
+        ("SLOT_SOCKET", Verdict::SlotSocket),
+        ("DEVICE", Verdict::Device),
+        ("DROP", Verdict::Drop),
+    ];
+    assert_eq!(enumerators("VERDICT_"), expected.map(|(name, verdict)| (name, verdict as u32)).into());
+}
+
+#[test]
+fn egress_verdicts_have_the_numbers_of_the_program() {
+    let mut found = enumerators("EGRESS_");
+    assert_eq!(found.remove("COUNT"), Some(EgressVerdict::ALL.len() as u32));
+    let found: BTreeMap<_, _> =
+        found.into_iter().map(|(name, number)| (name.to_lowercase(), number)).collect();
+    let expected = EgressVerdict::ALL.into_iter().map(|verdict| (verdict.name().to_owned(), verdict as u32));
+    assert_eq!(found, expected.collect());
+}
+
+#[test]
+fn stacks_ends_are_numbered_as_the_program_takes_them_to_be() {
+    let header = include_str!("../xdp/abi.h");
+    assert!(header.contains(&format!("#define STACK_END_IFINDEX_MIN {STACK_END_IFINDEX_MIN}\n")));
 }
 
 #[test]
@@ -66,19 +95,16 @@ fn reasons_are_numbered_by_their_order() {
 
 #[test]
 fn the_key_of_tuples_has_the_layout_of_the_program() {
-    let expected = members([
-        ("address", offset_of!(TupleKey, address)),
-        ("port", offset_of!(TupleKey, port)),
-        ("protocol", offset_of!(TupleKey, protocol)),
-        ("ip_version", offset_of!(TupleKey, ip_version)),
-    ]);
-    assert_eq!(layout("tuple"), (size_of::<TupleKey>(), expected));
+    assert_eq!(layout("tuple"), ours!(TupleKey { address, port, protocol, ip_version }));
 }
 
 #[test]
 fn map_values_have_the_layout_of_the_program() {
-    let steering = members([("verdict", offset_of!(Steering, verdict))]);
-    assert_eq!(layout("steering"), (size_of::<Steering>(), steering));
-    let settings = members([("own_device", offset_of!(Settings, own_device))]);
-    assert_eq!(layout("settings"), (size_of::<Settings>(), settings));
+    assert_eq!(layout("steering"), ours!(SteeringValue { verdict, slot }));
+    assert_eq!(layout("settings"), ours!(Settings { own_device }));
+    assert_eq!(layout("nic"), ours!(NicValue { ifindex, mtu, mac, is_redirected_by_xdp, padding }));
+    assert_eq!(layout("pace"), ours!(PaceValue { byte_cost, burst, full_at }));
+    assert_eq!(layout("address"), ours!(AddressKey { address, ip_version }));
+    let stack = ours!(StackValue { to_frames, to_bytes, wrong_queue_frames, from_bytes, from_frames });
+    assert_eq!(layout("stack_counters"), stack);
 }

@@ -236,6 +236,24 @@ static __always_inline enum reason parse_ipv4(struct cursor *frame, struct tuple
 	}
 }
 
+/* Whether it is one other than a fragment's. */
+static __always_inline int is_ipv6_extension(__u8 next_header)
+{
+	switch (next_header) {
+	case NEXT_HOP_BY_HOP:
+	case NEXT_ROUTING:
+	case NEXT_ESP:
+	case NEXT_AH:
+	case NEXT_DESTINATION:
+	case NEXT_MOBILITY:
+	case NEXT_HIP:
+	case NEXT_SHIM6:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
 /* RFC 8200 3. Frames with extension headers are left to the host. */
 static __always_inline enum reason parse_ipv6(struct cursor *frame, struct tuple *tuple)
 {
@@ -258,17 +276,8 @@ static __always_inline enum reason parse_ipv6(struct cursor *frame, struct tuple
 		return parse_icmpv6(frame, len, tuple);
 	case NEXT_FRAGMENT:
 		return REASON_FRAGMENT;
-	case NEXT_HOP_BY_HOP:
-	case NEXT_ROUTING:
-	case NEXT_ESP:
-	case NEXT_AH:
-	case NEXT_DESTINATION:
-	case NEXT_MOBILITY:
-	case NEXT_HIP:
-	case NEXT_SHIM6:
-		return REASON_IPV6_EXTENSION;
 	default:
-		return REASON_OTHER_PROTOCOL;
+		return is_ipv6_extension(ip->nexthdr) ? REASON_IPV6_EXTENSION : REASON_OTHER_PROTOCOL;
 	}
 }
 

@@ -1,76 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The XDP program: one a NIC, its features switched by what is in its maps.
+ * The programs of one NIC and of the stacks that share it; their features are switched by what is in the maps.
  *
- *   frame -> own device? ----------------------------yes---> socket of this receive queue
- *              | no                                            ^           | no live socket there
- *              v                                               |           v
- *            parse -> tuples {address, port, protocol} -found--+         pass
- *              |          | not found
- *              v          v
- *             pass       pass
+ *   NIC: tidegate
+ *     frame -> own device? ----------------------------yes---> socket of this receive queue
+ *                | no                                            ^           | no live socket there
+ *                v                                               |           v
+ *              parse -> tuples {address, port, protocol} -found--+         pass
+ *                |          | not found              | found, of a stack
+ *                v          v                        v
+ *               pass       pass            its socket or its veth
  *
- * Not a filter: nothing is dropped, modified or answered. Whatever goes wrong ends in XDP_PASS, so
- * that an empty set of maps, or a process that died and left its sockets' slots empty, is the same
- * as no program at all.
+ *   a stack's veth
+ *     NIC --tidegate--> host's end ===================> stack's end: stack_end --> its AF_XDP socket
+ *     NIC <--host_ingress-- host's end: host_egress <== stack's end <------------- its AF_XDP socket
+ *
+ * What comes from outside is the host's: whatever goes wrong ends in XDP_PASS, so that an empty set of maps, or
+ * a process that died and left its sockets' slots empty, is the same as no program at all. What comes from a
+ * stack is nobody's until it is proved to be the stack's own: whatever goes wrong there ends in a drop.
  */
-#include "abi.h"
+#include <linux/pkt_cls.h>
+
+#include "egress.h"
+#include "maps.h"
 #include "parse.h"
-
-/* Sizes are the loader's to change before the load. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1024);
-	__type(key, struct tuple);
-	__type(value, struct steering);
-} tuples SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_XSKMAP);
-	__uint(max_entries, 64);
-	__type(key, __u32);
-	__type(value, __u32);
-} sockets SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct settings);
-} settings SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, REASON_COUNT);
-	__type(key, __u32); /* enum reason */
-	__type(value, __u64);
-} counters SEC(".maps");
-
-static __always_inline void count(enum reason reason)
-{
-	__u32 key = reason;
-	__u64 *frames = bpf_map_lookup_elem(&counters, &key);
-
-	/* XDP runs with softirqs off: nothing else on this CPU writes between the read and the write. */
-	if (frames)
-		*frames += 1;
-}
-
-static __always_inline int to_host(enum reason reason)
-{
-	count(reason);
-	return XDP_PASS;
-}
-
-/* The flags of bpf_redirect_map() are what it returns for an empty slot: a socket that died leaves
- * one, and the host answers again with the next frame. */
-static __always_inline int to_socket(struct xdp_md *ctx, enum reason reason)
-{
-	int action = bpf_redirect_map(&sockets, ctx->rx_queue_index, XDP_PASS);
-
-	count(action == XDP_REDIRECT ? reason : REASON_SOCKET_ABSENT);
-	return action;
-}
+#include "steer.h"
 
 static __always_inline int owns_device(void)
 {
@@ -78,39 +32,6 @@ static __always_inline int owns_device(void)
 	struct settings *current = bpf_map_lookup_elem(&settings, &first);
 
 	return current && current->own_device;
-}
-
-static __always_inline void forget_address(struct tuple *tuple)
-{
-	tuple->address[0] = 0;
-	tuple->address[1] = 0;
-	tuple->address[2] = tuple->ip_version == 4 ? bpf_htonl(0xffff) : 0;
-	tuple->address[3] = 0;
-}
-
-/* The more specific registration wins, as with the host's own sockets. */
-static __always_inline struct steering *find_steering(struct tuple *tuple, enum reason *reason)
-{
-	struct steering *found = bpf_map_lookup_elem(&tuples, tuple);
-
-	if (found)
-		return found;
-	forget_address(tuple);
-	found = bpf_map_lookup_elem(&tuples, tuple);
-	if (found && *reason == REASON_TUPLE)
-		*reason = REASON_WILDCARD;
-	return found;
-}
-
-static __always_inline int steer(struct xdp_md *ctx, struct tuple *tuple, enum reason reason)
-{
-	struct steering *found = find_steering(tuple, &reason);
-
-	if (!found)
-		return to_host(reason == REASON_TUPLE ? REASON_UNREGISTERED : REASON_ICMP_UNRELATED);
-	if (found->verdict == VERDICT_SOCKET)
-		return to_socket(ctx, reason);
-	return to_host(REASON_EXEMPT);
 }
 
 SEC("xdp")
@@ -129,6 +50,83 @@ int tidegate(struct xdp_md *ctx)
 	if (reason != REASON_TUPLE && reason != REASON_ICMP_QUOTE)
 		return to_host(reason);
 	return steer(ctx, &tuple, reason);
+}
+
+static __always_inline const struct nic *find_nic(void)
+{
+	__u32 first = 0;
+	const struct nic *out = bpf_map_lookup_elem(&nic, &first);
+
+	return out && out->ifindex ? out : NULL;
+}
+
+/* What host_egress writes before a frame that it lets through, for host_ingress to see: without the one the other lets
+ * nothing through. */
+#define CHECKED 0x7469646567617465ULL
+
+/* Where there is no room for the mark, the frame is dropped as one that met an exception, which the kernel counts. */
+static __always_inline int mark_checked(struct xdp_md *ctx)
+{
+	__u64 *mark;
+
+	if (bpf_xdp_adjust_meta(ctx, -(int)sizeof(*mark)))
+		return XDP_ABORTED;
+	mark = (void *)(long)ctx->data_meta;
+	if ((void *)(mark + 1) > (void *)(long)ctx->data)
+		return XDP_ABORTED;
+	*mark = CHECKED;
+	return XDP_PASS;
+}
+
+static __always_inline int is_checked(const struct __sk_buff *skb)
+{
+	const __u64 *mark = (void *)(long)skb->data_meta;
+
+	return (void *)(mark + 1) <= (void *)(long)skb->data && *mark == CHECKED;
+}
+
+/* On the host's end of a stack's veth. A device that no stack has been given sends nothing; its own counters
+ * (rx_dropped) have such frames. */
+SEC("xdp")
+int host_egress(struct xdp_md *ctx)
+{
+	struct cursor frame = {
+		.at = (void *)(long)ctx->data,
+		.end = (void *)(long)ctx->data_end,
+	};
+	__u32 ifindex = ctx->ingress_ifindex;
+	__u32 *slot = bpf_map_lookup_elem(&owners, &ifindex);
+	const struct nic *out = find_nic();
+	enum egress outcome;
+
+	if (!slot || !out)
+		return XDP_DROP;
+	outcome = check_egress(&frame, out, *slot);
+	count_egress(*slot, outcome, frame_len(ctx));
+	if (outcome != EGRESS_SENT)
+		return XDP_DROP;
+	if (out->is_redirected_by_xdp)
+		return bpf_redirect_map(&way_out, 0, XDP_DROP);
+	return mark_checked(ctx);
+}
+
+/* Behind host_egress on the same device: to the NIC, by its queueing discipline, or nowhere. */
+SEC("tcx/ingress")
+int host_ingress(struct __sk_buff *skb)
+{
+	const struct nic *out = find_nic();
+
+	if (!out || !is_checked(skb))
+		return TC_ACT_SHOT;
+	return bpf_redirect(out->ifindex, 0);
+}
+
+/* On the stack's end, in a namespace where nobody else answers. Its number is made from its slot, for all stacks to
+ * share this program and its map. */
+SEC("xdp")
+int stack_end(struct xdp_md *ctx)
+{
+	return bpf_redirect_map(&end_sockets, ctx->ingress_ifindex - STACK_END_IFINDEX_MIN, XDP_DROP);
 }
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -5,6 +5,8 @@
 //! expect: socket tuple                            <- verdict and reason
 //! device: own                                     <- optional: the stack owns the device
 //! socket: absent                                  <- optional: no socket is on the receive queue
+//! slot: absent                                    <- optional: the stacks with slots have died
+//! queue: other                                    <- optional: the stack's socket is on another queue
 //!
 //! # Ethernet, IPv4                                <- header by header
 //! 02 00 00 00 00 01 02 00 00 00 00 02 08 00
@@ -16,7 +18,7 @@ use std::path::PathBuf;
 
 use tidegate_bpf::{Reason, Verdict, XdpProgram};
 
-use crate::support::{Receiver, beside_socket, load, load_registered, run};
+use crate::support::{DEVICE_SLOT, Receiver, SOCKET_SLOT, beside_socket, load, load_registered, run};
 
 /// One file.
 pub(crate) struct GoldenPacket {
@@ -25,6 +27,8 @@ pub(crate) struct GoldenPacket {
     expected: (Verdict, Reason),
     own_device: bool,
     socket_absent: bool,
+    slot_absent: bool,
+    other_queue: bool,
 }
 
 impl GoldenPacket {
@@ -35,6 +39,8 @@ impl GoldenPacket {
             expected: (Verdict::Pass, Reason::NotIp),
             own_device: false,
             socket_absent: false,
+            slot_absent: false,
+            other_queue: false,
         };
         let mut expectation = None;
         for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
@@ -42,6 +48,8 @@ impl GoldenPacket {
                 Some(("expect", outcome)) => expectation = Some(parse_outcome(outcome)),
                 Some(("device", "own")) => packet.own_device = true,
                 Some(("socket", "absent")) => packet.socket_absent = true,
+                Some(("slot", "absent")) => packet.slot_absent = true,
+                Some(("queue", "other")) => packet.other_queue = true,
                 Some(_) => panic!("{}: unknown line `{line}`", packet.name),
                 None => packet.frame.extend(line.split(' ').map(parse_byte)),
             }
@@ -57,6 +65,14 @@ impl GoldenPacket {
         } else {
             program.set_xsk(0, receiver).expect("queue 0 has a place");
         }
+        if self.slot_absent {
+            program.unset_device(DEVICE_SLOT).expect("a slot has a place");
+            program.unset_slot_socket(SOCKET_SLOT).expect("a slot has a place");
+        } else {
+            program.set_device(DEVICE_SLOT, receiver.ifindex()).expect("a slot has a place");
+            let queue = self.other_queue.into();
+            program.set_slot_socket(SOCKET_SLOT, queue, receiver).expect("a slot has a place");
+        }
         run(program, &self.frame)
     }
 }
@@ -66,6 +82,9 @@ fn parse_outcome(text: &str) -> (Verdict, Reason) {
     let verdict = match verdict {
         "pass" => Verdict::Pass,
         "socket" => Verdict::Socket,
+        "slot_socket" => Verdict::SlotSocket,
+        "device" => Verdict::Device,
+        "drop" => Verdict::Drop,
         other => panic!("unknown verdict `{other}`"),
     };
     let reason = Reason::ALL.into_iter().find(|known| known.name() == reason);
@@ -94,7 +113,7 @@ pub(crate) fn golden_packets() -> Vec<GoldenPacket> {
 #[test]
 fn golden_packets_get_their_verdicts() {
     let packets = golden_packets();
-    assert!(packets.len() >= 119, "only {} golden packets were found", packets.len());
+    assert!(packets.len() >= 131, "only {} golden packets were found", packets.len());
     beside_socket(|program, receiver| {
         let wrong = packets.iter().filter_map(|packet| {
             let outcome = packet.run(program, &receiver);

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use tidegate_bpf::{LoadError, LoadOptions, Reason, RegisterError, Tuple, Verdict, XdpProgram};
+use tidegate_bpf::{LoadError, LoadOptions, Reason, RegisterError, Steering, Tuple, Verdict, XdpProgram};
 
 use crate::golden::golden_packets;
 use crate::reference::Registered;
@@ -22,8 +22,8 @@ fn registered_tuples_are_listed() {
 #[test]
 fn a_tuple_has_one_owner() {
     let Some(program) = load() else { return };
-    program.register(service(80), Verdict::Socket).expect("a new tuple");
-    let refused = program.register(service(80), Verdict::Pass).expect_err("the tuple is taken");
+    program.register(service(80), Steering::Socket).expect("a new tuple");
+    let refused = program.register(service(80), Steering::Host).expect_err("the tuple is taken");
     assert!(matches!(refused, RegisterError::Taken(tuple) if tuple == service(80)), "{refused}");
     assert!(refused.to_string().contains("tcp 192.0.2.1:80"), "{refused}");
 }
@@ -80,9 +80,9 @@ fn a_full_map_says_how_many_fit() {
     }
     let options = LoadOptions { tuple_count_max: 2, ..LoadOptions::default() };
     let program = XdpProgram::load(&options).expect("loading worked a moment ago");
-    program.register(service(80), Verdict::Socket).expect("place 1");
-    program.register(service(81), Verdict::Socket).expect("place 2");
-    let refused = program.register(service(82), Verdict::Socket).expect_err("there is no place 3");
+    program.register(service(80), Steering::Socket).expect("place 1");
+    program.register(service(81), Steering::Socket).expect("place 2");
+    let refused = program.register(service(82), Steering::Socket).expect_err("there is no place 3");
     assert!(matches!(refused, RegisterError::Full { capacity: 2, .. }), "{refused}");
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use tidegate_bpf::{AttachError, AttachMode, ModeChoice, PinDirectory, PinError, Tuple, Verdict};
+use tidegate_bpf::{AttachError, AttachMode, ModeChoice, PinDirectory, PinError, Steering, Tuple};
 
 use crate::support::load;
 use crate::veth::Veth;
@@ -51,14 +51,14 @@ fn a_pinned_program_outlives_its_holder_and_is_found_again() {
     let (ifindex, id) = (veth.left.ifindex, program.id());
     veth.left.enter(move || {
         let attachment = program.attach(ifindex, ModeChoice::default()).expect("a free device");
-        program.register(service(), Verdict::Socket).expect("a new tuple");
+        program.register(service(), Steering::Socket).expect("a new tuple");
         directory.pin(&program, &attachment).expect("pinning in a bpf file system");
         drop((program, attachment));
 
         let (found, attachment) = directory.open().expect("what was pinned opens");
         assert_eq!(found.id(), id);
         assert_eq!((attachment.ifindex(), attachment.mode()), (ifindex, AttachMode::Driver));
-        assert_eq!(found.registered().expect("the map can be read"), [(service(), Verdict::Socket)]);
+        assert_eq!(found.registered().expect("the map can be read"), [(service(), Steering::Socket)]);
     });
 }
 

@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use tidegate_bpf::{Protocol, Reason, Tuple, Verdict};
+use tidegate_bpf::{Protocol, Reason, Steering, Tuple};
 
 /// The registered tuples.
-pub(crate) type Registered = HashMap<Tuple, Verdict>;
+pub(crate) type Registered = HashMap<Tuple, Steering>;
 
 /// Where a frame is for, or why nobody but the host can want it.
 enum Destination {
@@ -38,13 +38,15 @@ fn steer(tuple: Tuple, registered: &Registered, exact: Reason, wildcard: Reason,
     };
     // A tuple takes IPv4-mapped addresses for IPv4 ones, which they are not on the wire.
     let mapped = tuple.address.to_canonical() != tuple.address;
-    let found = registered.get(&tuple).filter(|_| !mapped).map(|verdict| (verdict, exact));
-    let found =
-        found.or_else(|| registered.get(&Tuple { address: any, ..tuple }).map(|verdict| (verdict, wildcard)));
+    let found = registered.get(&tuple).filter(|_| !mapped).map(|steering| (steering, exact));
+    let found = found
+        .or_else(|| registered.get(&Tuple { address: any, ..tuple }).map(|steering| (steering, wildcard)));
     match found {
         None => neither,
-        Some((Verdict::Pass, _)) => Reason::Exempt,
-        Some((Verdict::Socket, reason)) => reason,
+        Some((Steering::Host, _)) => Reason::Exempt,
+        Some((Steering::Socket, reason)) => reason,
+        Some((Steering::SlotSocket { .. }, _)) => Reason::SlotSocket,
+        Some((Steering::Device { .. }, _)) => Reason::Device,
     }
 }
 

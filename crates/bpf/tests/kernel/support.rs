@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use tidegate_base::Duration;
-use tidegate_bpf::{LoadError, LoadOptions, Reason, Tuple, Verdict, XdpProgram};
+use tidegate_bpf::{LoadError, LoadOptions, Reason, Steering, Tuple, Verdict, XdpProgram};
 use tidegate_packet::{ChunkAddr, Pool};
 use tidegate_sys::event::{Interest, poll};
 use tidegate_sys::mem::Mapping;
@@ -12,6 +12,11 @@ use tidegate_sys::xsk::{Umem, XskConfig, XskSocket};
 
 use crate::reference::Registered;
 use crate::veth::Veth;
+
+/// The slot of the stack that has a device, in what is registered.
+pub(crate) const DEVICE_SLOT: u32 = 3;
+/// The slot of the stack that has a queue.
+pub(crate) const SOCKET_SLOT: u32 = 5;
 
 const CHUNK_COUNT: usize = 32;
 const CHUNK_SIZE: usize = 2048;
@@ -31,22 +36,30 @@ pub(crate) fn load() -> Option<XdpProgram> {
 /// What the golden packets take to be registered.
 pub(crate) fn registered() -> Registered {
     let address = |text: &str| text.parse::<IpAddr>().expect("a literal address");
+    let (device, slot_socket) =
+        (Steering::Device { slot: DEVICE_SLOT }, Steering::SlotSocket { slot: SOCKET_SLOT });
     Registered::from([
-        (Tuple::tcp(address("192.0.2.1"), 80), Verdict::Socket),
-        (Tuple::udp(address("192.0.2.1"), 53), Verdict::Socket),
-        (Tuple::tcp(address("2001:db8::1"), 80), Verdict::Socket),
-        (Tuple::udp(address("2001:db8::1"), 53), Verdict::Socket),
-        (Tuple::tcp(address("0.0.0.0"), 8080), Verdict::Socket),
-        (Tuple::tcp(address("192.0.2.9"), 8080), Verdict::Pass),
-        (Tuple::udp(address("::"), 5353), Verdict::Socket),
+        (Tuple::tcp(address("192.0.2.1"), 80), Steering::Socket),
+        (Tuple::udp(address("192.0.2.1"), 53), Steering::Socket),
+        (Tuple::tcp(address("2001:db8::1"), 80), Steering::Socket),
+        (Tuple::udp(address("2001:db8::1"), 53), Steering::Socket),
+        (Tuple::tcp(address("0.0.0.0"), 8080), Steering::Socket),
+        (Tuple::tcp(address("192.0.2.9"), 8080), Steering::Host),
+        (Tuple::udp(address("::"), 5353), Steering::Socket),
+        (Tuple::tcp(address("192.0.2.1"), 9000), device),
+        (Tuple::udp(address("2001:db8::1"), 9053), device),
+        (Tuple::tcp(address("0.0.0.0"), 9100), device),
+        (Tuple::udp(address("192.0.2.1"), 9053), slot_socket),
+        (Tuple::tcp(address("2001:db8::1"), 9000), slot_socket),
+        (Tuple::udp(address("::"), 9100), slot_socket),
     ])
 }
 
 /// Loads the program with [`registered`] in it.
 pub(crate) fn load_registered() -> Option<XdpProgram> {
     let program = load()?;
-    for (tuple, verdict) in registered() {
-        program.register(tuple, verdict).expect("a new tuple can be registered");
+    for (tuple, steering) in registered() {
+        program.register(tuple, steering).expect("a new tuple can be registered");
     }
     Some(program)
 }
@@ -59,8 +72,9 @@ pub(crate) fn run(program: &XdpProgram, frame: &[u8]) -> (Verdict, Reason) {
     let reasons: Vec<_> = counted.iter().filter(|(_, frames)| *frames > 0).collect();
     match reasons[..] {
         [(reason, 1)] => {
-            assert_eq!(run.verdict, reason.verdict(), "the verdict is that of its reason, {}", reason.name());
-            (run.verdict, reason)
+            let verdict = reason.verdict();
+            assert_eq!(run.action, verdict.action(), "the action is that of its reason, {}", reason.name());
+            (verdict, reason)
         }
         _ => panic!("one frame was counted as {reasons:?}"),
     }
@@ -70,6 +84,7 @@ pub(crate) fn run(program: &XdpProgram, frame: &[u8]) -> (Verdict, Reason) {
 pub(crate) struct Receiver {
     socket: XskSocket,
     pool: Pool,
+    ifindex: u32,
 }
 
 impl Receiver {
@@ -84,7 +99,12 @@ impl Receiver {
             assert!(socket.fill.push(chunk.0), "the ring has room for all chunks");
         }
         socket.fill.publish();
-        Self { socket, pool }
+        Self { socket, pool, ifindex }
+    }
+
+    /// The device that it is on.
+    pub(crate) fn ifindex(&self) -> u32 {
+        self.ifindex
     }
 
     /// The next frame, if one comes in time; not more than there are chunks.
@@ -109,12 +129,15 @@ impl AsFd for Receiver {
     }
 }
 
-/// Runs `check` with a program that has [`registered`] in it, and a socket on queue 0 of some device.
+/// Runs `check` with a program that has [`registered`] in it, and a socket on queue 0 of some device, which is that of the
+/// stacks too.
 pub(crate) fn beside_socket(check: impl FnOnce(&XdpProgram, Receiver) + Send) {
     let (Some(veth), Some(program)) = (Veth::new(), load_registered()) else { return };
     veth.left.enter(|| {
         let receiver = Receiver::bind(veth.left.ifindex);
         program.set_xsk(0, &receiver).expect("queue 0 has a place");
+        program.set_device(DEVICE_SLOT, receiver.ifindex()).expect("a slot has a place");
+        program.set_slot_socket(SOCKET_SLOT, 0, &receiver).expect("a slot has a place");
         check(&program, receiver);
     });
 }

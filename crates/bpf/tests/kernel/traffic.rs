@@ -6,7 +6,7 @@ use std::iter;
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
-use tidegate_bpf::{Counters, ModeChoice, Reason, Tuple, Verdict, XdpProgram};
+use tidegate_bpf::{Counters, ModeChoice, Reason, Steering, Tuple, Verdict, XdpProgram};
 
 use crate::support::{Receiver, load};
 use crate::veth::{End, Veth};
@@ -65,10 +65,10 @@ fn assert_answered(what: &str, answered: io::Result<bool>) {
 
 fn register_without_socket(program: &XdpProgram) {
     for at in ["192.0.2.1:53", "[2001:db8::1]:53"].map(address) {
-        program.register(Tuple::udp(at.ip(), at.port()), Verdict::Socket).expect("a new tuple");
+        program.register(Tuple::udp(at.ip(), at.port()), Steering::Socket).expect("a new tuple");
     }
     let web = Tuple::tcp(address("192.0.2.1:80").ip(), 80);
-    program.register(web, Verdict::Socket).expect("a new tuple");
+    program.register(web, Steering::Socket).expect("a new tuple");
 }
 
 fn assert_counted(counters: &Counters) {

@@ -20,7 +20,7 @@ use crate::error::{Attempt, Result, ServiceError, wrong_input};
 use crate::kind::Endpoint;
 use claim::NameClaim;
 use std::sync::Arc;
-use tidegate_bpf::{AttachError, AttachMode, Attachment, Counters, ModeChoice, Tuple, Verdict, XdpProgram};
+use tidegate_bpf::{AttachError, AttachMode, Attachment, Counters, ModeChoice, Steering, Tuple, XdpProgram};
 use tidegate_port::{AfXdpPort, Push};
 use tidegate_stack::Interface;
 use tidegate_sys::ethtool::Ethtool;
@@ -94,7 +94,7 @@ impl Device {
             return Ok(self.program.own_device(true)?);
         }
         for tuple in &self.rules {
-            self.program.register(*tuple, Verdict::Socket)?;
+            self.program.register(*tuple, Steering::Socket)?;
         }
         Ok(())
     }
