@@ -145,9 +145,10 @@ pub fn check_form(frame: &[u8], rules: &EgressRules) -> Result<Source, EgressVer
     }
 }
 
-/// The more specific registration decides, as when a frame comes in.
+/// The more specific registration decides, as when a frame comes in. What every address is registered by, the unspecified one,
+/// is no address to send from.
 fn check_owner(source: Source, claims: &impl Claims) -> EgressVerdict {
-    match claims.claim(&source) {
+    match claims.claim(&source).filter(|_| !source.address.is_unspecified()) {
         Some(Claim::Own) => return EgressVerdict::Sent,
         Some(Claim::Foreign) => return EgressVerdict::NotOwner,
         None => {}

@@ -144,13 +144,20 @@ static __always_inline int is_owned(const struct steering *found, __u32 slot)
 	return found && found->verdict == VERDICT_DEVICE && found->slot == slot;
 }
 
-/* Who gets what is sent to a tuple, and nobody else, may send from it: the table of the demux says both. */
+static __always_inline int is_unspecified(const struct tuple *tuple)
+{
+	return !tuple->address[0] && !tuple->address[1] && !tuple->address[3] &&
+	       tuple->address[2] == (tuple->ip_version == 4 ? bpf_htonl(0xffff) : 0);
+}
+
+/* Who gets what is sent to a tuple, and nobody else, may send from it: the table of the demux says both. A
+ * tuple for every address is found by the unspecified one, which is no address to send from. */
 static __always_inline enum egress check_owner(struct tuple *source, __u32 slot)
 {
 	struct steering *found = bpf_map_lookup_elem(&tuples, source);
 	struct address address = { .ip_version = source->ip_version };
 
-	if (found)
+	if (found && !is_unspecified(source))
 		return is_owned(found, slot) ? EGRESS_SENT : EGRESS_NOT_OWNER;
 	__builtin_memcpy(address.address, source->address, sizeof(address.address));
 	forget_address(source);

@@ -43,15 +43,16 @@ impl GoldenPacket {
             other_queue: false,
         };
         let mut expectation = None;
-        for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-            match line.split_once(": ") {
-                Some(("expect", outcome)) => expectation = Some(parse_outcome(outcome)),
-                Some(("device", "own")) => packet.own_device = true,
-                Some(("socket", "absent")) => packet.socket_absent = true,
-                Some(("slot", "absent")) => packet.slot_absent = true,
-                Some(("queue", "other")) => packet.other_queue = true,
-                Some(_) => panic!("{}: unknown line `{line}`", packet.name),
-                None => packet.frame.extend(line.split(' ').map(parse_byte)),
+        let (facts, frame) = parse_frame(text);
+        packet.frame = frame;
+        for fact in facts {
+            match fact {
+                ("expect", outcome) => expectation = Some(parse_outcome(outcome)),
+                ("device", "own") => packet.own_device = true,
+                ("socket", "absent") => packet.socket_absent = true,
+                ("slot", "absent") => packet.slot_absent = true,
+                ("queue", "other") => packet.other_queue = true,
+                other => panic!("{}: unknown line {other:?}", packet.name),
             }
         }
         packet.expected = expectation.unwrap_or_else(|| panic!("{}: no `expect:`", packet.name));
@@ -89,6 +90,18 @@ fn parse_outcome(text: &str) -> (Verdict, Reason) {
     };
     let reason = Reason::ALL.into_iter().find(|known| known.name() == reason);
     (verdict, reason.unwrap_or_else(|| panic!("unknown reason in `{text}`")))
+}
+
+/// What a file says about its frame, line by line, and the frame.
+pub(crate) fn parse_frame(text: &str) -> (Vec<(&str, &str)>, Vec<u8>) {
+    let (mut facts, mut frame) = (Vec::new(), Vec::new());
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        match line.split_once(": ") {
+            Some(fact) => facts.push(fact),
+            None => frame.extend(line.split(' ').map(parse_byte)),
+        }
+    }
+    (facts, frame)
 }
 
 fn parse_byte(text: &str) -> u8 {

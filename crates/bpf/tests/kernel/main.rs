@@ -3,6 +3,7 @@
 
 mod attach;
 mod differential;
+mod egress;
 mod golden;
 mod maps;
 mod pin;
