@@ -62,10 +62,10 @@ impl Testbed {
 
     fn join(client: Netns, server: Netns, layout: &Layout) -> Result<Testbed, TestbedError> {
         let end = |side: Side, netns| VethEnd {
-            name: side.device(),
             netns: Some(netns),
             mac: Some(side.mac()),
             queue_count: layout.queue_count,
+            ..VethEnd::new(side.device())
         };
         // Asked for inside the client's namespace, so that neither end is ever seen outside.
         let mut netlink = Netlink::open_in(&client)?;

@@ -15,7 +15,7 @@
 //! Not here: which frames arrive. Whoever owns the XDP program puts [`AfXdpPort::socket`] into its map.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use arrayvec::ArrayVec;
 use tidegate_base::Duration;
@@ -125,24 +125,43 @@ impl AfXdpPort {
     /// The same from a thread that does not have the pool of `umem`: it receives once it has been filled, or first run.
     pub fn bind(ifindex: u32, queue: u32, umem: &Umem, config: &XskConfig) -> Result<AfXdpPort, AfXdpError> {
         let mtu = Netlink::open()?.link_of(ifindex)?.mtu as usize;
-        let socket = XskSocket::bind(ifindex, queue, umem, config)?;
+        Ok(Self::of(XskSocket::bind(ifindex, queue, umem, config)?, ifindex, queue, mtu, config))
+    }
+
+    /// The same with a socket that was opened elsewhere ([`XskSocket::open`]), for a device of that place, of which this
+    /// process need not know more than its number and its MTU.
+    pub fn bind_opened(
+        opened: OwnedFd,
+        ifindex: u32,
+        mtu: usize,
+        umem: &Umem,
+        config: &XskConfig,
+    ) -> Result<AfXdpPort, AfXdpError> {
+        let socket = XskSocket::bind_opened(opened, ifindex, 0, umem, config)?;
+        Ok(Self::of(socket, ifindex, 0, mtu, config))
+    }
+
+    fn of(socket: XskSocket, ifindex: u32, queue: u32, mtu: usize, config: &XskConfig) -> Self {
+        let umem = socket.umem();
         // Without it chunks that the driver had stay out when the port is closed; it works all the same.
         let is_driven = socket.mode() == DriverMode::ZeroCopy;
         let watch = if is_driven { QueueWatch::open(ifindex, queue).ok() } else { None };
         let share = (umem.chunk_count() / FILL_SHARE).max(1) as u32;
-        Ok(AfXdpPort {
+        let (frame_len_max, out) =
+            ((mtu + LINK_HEADER_LEN).min(umem.frame_len_max() as usize), ChunkSet::of(umem));
+        Self {
             socket,
-            frame_len_max: (mtu + LINK_HEADER_LEN).min(umem.frame_len_max() as usize),
+            frame_len_max,
             fill_level: config.fill_size.min(share),
             filled: 0,
-            out: ChunkSet::of(umem),
+            out,
             unsent: false,
             has_polled: false,
             down: false,
             bulk: None,
             watch,
             counters: PortCounters::default(),
-        })
+        }
     }
 
     /// Gives the kernel chunks of `pool` to receive into.

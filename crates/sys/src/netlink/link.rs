@@ -1,5 +1,6 @@
 //! Links: RTM_NEWLINK, RTM_DELLINK, RTM_GETLINK.
 
+use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
 use super::message::{self, Request};
@@ -87,12 +88,16 @@ pub struct VethEnd<'a> {
     pub mac: Option<MacAddress>,
     /// How many receive and transmit queues it has.
     pub queue_count: u32,
+    /// Its number in its namespace, or one that the kernel chooses. The kernel heeds that of the first end only.
+    pub ifindex: Option<u32>,
+    /// The largest packet it sends, without the link header; 1500 if absent.
+    pub mtu: Option<u32>,
 }
 
 impl<'a> VethEnd<'a> {
     /// An end with one queue in the namespace of the netlink socket.
     pub fn new(name: &'a str) -> Self {
-        VethEnd { name, netns: None, mac: None, queue_count: 1 }
+        VethEnd { name, netns: None, mac: None, queue_count: 1, ifindex: None, mtu: None }
     }
 
     fn describe(&self, request: Request) -> Request {
@@ -102,6 +107,10 @@ impl<'a> VethEnd<'a> {
             .number(libc::IFLA_NUM_TX_QUEUES, self.queue_count);
         let request = match self.mac {
             Some(mac) => request.attribute(libc::IFLA_ADDRESS, &mac),
+            None => request,
+        };
+        let request = match self.mtu {
+            Some(mtu) => request.number(libc::IFLA_MTU, mtu),
             None => request,
         };
         match self.netns {
@@ -117,7 +126,8 @@ impl Netlink {
     /// The pair goes when either end or its namespace goes. Needs CAP_NET_ADMIN in all namespaces concerned.
     /// Source: veth(4).
     pub fn create_veth(&mut self, end: VethEnd<'_>, peer: VethEnd<'_>) -> Result<(), NetlinkError> {
-        let request = end.describe(Request::new(libc::RTM_NEWLINK, CREATE, &info(0, 0, 0)));
+        let request =
+            end.describe(Request::new(libc::RTM_NEWLINK, CREATE, &info(end.ifindex.unwrap_or(0), 0, 0)));
         let request = request.nested(libc::IFLA_LINKINFO, |kind| {
             kind.text(libc::IFLA_INFO_KIND, "veth").nested(libc::IFLA_INFO_DATA, |data| {
                 data.nested(VETH_INFO_PEER, |inner| peer.describe(inner.raw(&info(0, 0, 0))))
@@ -185,6 +195,13 @@ impl Netlink {
         self.change(format!("disable IPv6 address generation on link {ifindex}"), request)
     }
 
+    /// Has a link ask nobody for hardware addresses and answer nobody who asks: for links whose frames are not the kernel's.
+    pub fn disable_arp(&mut self, ifindex: u32) -> Result<(), NetlinkError> {
+        let flag = libc::IFF_NOARP as u32;
+        let request = Request::new(libc::RTM_NEWLINK, libc::NLM_F_ACK, &info(ifindex, flag, flag));
+        self.change(format!("disable ARP on link {ifindex}"), request)
+    }
+
     /// The link `name`.
     pub fn link(&mut self, name: &str) -> Result<LinkInfo, NetlinkError> {
         let attempted = || format!("find link {name}");
@@ -213,6 +230,17 @@ impl Netlink {
         let mut links = Vec::new();
         let listed = self.socket.ask(request, |message| links.extend(LinkInfo::parse(message.body)));
         listed.map(|()| links).map_err(|refusal| refusal.of("list links"))
+    }
+}
+
+/// Takes IPv6 off the link `name` of the calling thread's namespace: for links whose frames are not the kernel's. A kernel
+/// without IPv6 has done so already.
+///
+/// Needs CAP_NET_ADMIN. Source: networking/ip-sysctl.rst, `disable_ipv6`.
+pub fn disable_ipv6(name: &str) -> io::Result<()> {
+    match std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1") {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
     }
 }
 

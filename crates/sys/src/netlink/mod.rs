@@ -12,7 +12,7 @@ mod queueing;
 mod route;
 
 pub use address::{Address, AddressInfo};
-pub use link::{LinkFlags, LinkInfo, MacAddress, VethEnd};
+pub use link::{LinkFlags, LinkInfo, MacAddress, VethEnd, disable_ipv6};
 pub use neighbour::Neighbour;
 pub use netdev::{NapiInstance, QueueWatch, napi_instances};
 pub use route::{Prefix, Route};

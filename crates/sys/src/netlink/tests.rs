@@ -61,6 +61,34 @@ fn a_peer_is_made_in_another_namespace() {
 }
 
 #[test]
+fn an_end_has_the_number_and_the_mtu_that_it_was_given() {
+    let (near, far) = (Netns::create().unwrap(), Netns::create().unwrap());
+    let mut netlink = Netlink::open_in(&near).unwrap();
+    let end = VethEnd {
+        netns: Some(&far),
+        ifindex: Some(1026),
+        mtu: Some(1400),
+        mac: Some(MAC),
+        ..VethEnd::new("far0")
+    };
+    netlink.create_veth(end, VethEnd { mtu: Some(1400), ..VethEnd::new("near0") }).unwrap();
+    let found = Netlink::open_in(&far).unwrap().link_of(1026).unwrap();
+    assert_eq!((found.name.as_str(), found.mtu, found.mac), ("far0", 1400, MAC));
+    assert_eq!(netlink.link("near0").unwrap().mtu, 1400);
+}
+
+#[test]
+fn a_link_without_ipv6_and_arp_has_neither() {
+    let (netns, mut netlink, link) = pair();
+    netlink.disable_arp(link.ifindex).unwrap();
+    netns.run(|| disable_ipv6("a")).unwrap().unwrap();
+    netns.run(|| disable_ipv6("absent0")).unwrap().unwrap();
+    assert_eq!(netlink.addresses_of(link.ifindex).unwrap(), [address("10.0.0.1", 24)]);
+    let flags = netlink.link_of(link.ifindex).unwrap().flags;
+    assert!(flags.0 & libc::IFF_NOARP as u32 != 0 && flags.is_up());
+}
+
+#[test]
 fn a_link_changes_its_name_mtu_and_address() {
     let (_netns, mut netlink, link) = pair();
     netlink.set_up(link.ifindex, false).unwrap();

@@ -109,12 +109,32 @@ impl XskSocket {
     /// Needs CAP_NET_RAW; and CAP_IPC_LOCK or a sufficient RLIMIT_MEMLOCK for the UMEM, and CAP_NET_ADMIN
     /// for busy polling. Source: networking/af_xdp.rst.
     pub fn bind(ifindex: u32, queue: u32, umem: &Umem, config: &XskConfig) -> Result<XskSocket, XskError> {
-        let error = |attempted: &'static str| move |source| XskError { attempted, ifindex, queue, source };
-        if let Some(attempted) = config.refused_ring() {
-            return Err(error(attempted)(io::Error::from_raw_os_error(libc::EINVAL)));
-        }
-        Self::bind_to(ifindex, queue, umem, config)
-            .map_err(|failure| error(failure.attempted)(failure.source))
+        checked(ifindex, queue, config, || Self::bind_to(ifindex, queue, umem, config))
+    }
+
+    /// A socket of the calling thread's network namespace that has no memory and no queue yet: what may be done with it, by
+    /// whoever has it, goes no further than that namespace.
+    ///
+    /// Needs CAP_NET_RAW. Source: networking/af_xdp.rst.
+    pub fn open() -> io::Result<OwnedFd> {
+        socket(libc::AF_XDP, libc::SOCK_RAW, 0)
+    }
+
+    /// The same as [`bind`](Self::bind) with a socket that [`open`](Self::open) made, perhaps in another process and another
+    /// namespace, which then is where `ifindex` is.
+    ///
+    /// Needs no capability but for what the UMEM and busy polling need. Source: networking/af_xdp.rst.
+    pub fn bind_opened(
+        opened: OwnedFd,
+        ifindex: u32,
+        queue: u32,
+        umem: &Umem,
+        config: &XskConfig,
+    ) -> Result<XskSocket, XskError> {
+        checked(ifindex, queue, config, || {
+            let bound = Unbound::of(opened, config)?.register(ifindex, queue, umem, config)?;
+            bound.map_rings(ifindex, umem, config)
+        })
     }
 
     fn bind_to(ifindex: u32, queue: u32, umem: &Umem, config: &XskConfig) -> Result<XskSocket, Failure> {
@@ -230,6 +250,21 @@ fn failed(attempted: &'static str) -> impl Fn(io::Error) -> Failure {
     move |source| Failure { attempted, source }
 }
 
+/// Makes a socket by `make` if the rings' sizes are some that the kernel takes; its failure gets the queue's name.
+fn checked(
+    ifindex: u32,
+    queue: u32,
+    config: &XskConfig,
+    make: impl FnOnce() -> Result<XskSocket, Failure>,
+) -> Result<XskSocket, XskError> {
+    let refused = config.refused_ring().map(|attempted| {
+        let source = io::Error::from_raw_os_error(libc::EINVAL);
+        Failure { attempted, source }
+    });
+    let made = refused.map_or_else(make, Err);
+    made.map_err(|Failure { attempted, source }| XskError { attempted, ifindex, queue, source })
+}
+
 /// linux/if_xdp.h.
 const XDP_MAX_TX_SKB_BUDGET: i32 = 9;
 
@@ -238,7 +273,10 @@ struct Unbound(OwnedFd);
 
 impl Unbound {
     fn new(config: &XskConfig) -> Result<Unbound, Failure> {
-        let fd = socket(libc::AF_XDP, libc::SOCK_RAW, 0).map_err(failed("open a socket"))?;
+        Self::of(XskSocket::open().map_err(failed("open a socket"))?, config)
+    }
+
+    fn of(fd: OwnedFd, config: &XskConfig) -> Result<Unbound, Failure> {
         let rings = [
             (mapped::RX, config.rx_size),
             (mapped::TX, config.tx_size),
