@@ -9,17 +9,15 @@
 use crate::worker::Running;
 use std::sync::Arc;
 use tidegate_control::{Errno, Fault};
+use tidegate_mux::{Gso, MuxError, Nic};
 use tidegate_port::Port;
-use tidegate_service::config::Gso;
-use tidegate_service::{Device, ServiceError};
+use tidegate_service::ServiceError;
 use tidegate_sys::xsk::XskConfig;
 
 /// One queue of a device.
 #[derive(Clone)]
 pub(crate) struct Berth {
-    pub(crate) devices: Arc<Vec<Device>>,
-    /// Which of the devices.
-    pub(crate) device: usize,
+    pub(crate) nic: Arc<Nic>,
     pub(crate) queue: u32,
     pub(crate) xsk: XskConfig,
     pub(crate) gso: Gso,
@@ -28,8 +26,8 @@ pub(crate) struct Berth {
 impl Berth {
     /// Opens the queue for a worker, which gets its claimed frames from then on.
     pub(crate) fn open(&self, running: &Running) -> Result<Box<dyn Port>, Fault> {
-        let port = self.devices[self.device].open_queue(self.queue, &running.umem, &self.xsk, self.gso);
-        Ok(Box::new(port.map_err(fault)?))
+        let port = self.nic.open_queue(self.queue, &running.umem, &self.xsk, self.gso);
+        Ok(Box::new(port.map_err(|error| fault(error.into()))?))
     }
 }
 
@@ -46,9 +44,9 @@ pub(crate) fn give_back(port: Box<dyn Port>, running: &Running) -> Result<(), Fa
 /// A refusal of the machine or of the configuration, in the protocol's terms.
 pub(crate) fn fault(error: ServiceError) -> Fault {
     let errno = match error {
-        ServiceError::Input(_) => Errno::EINVAL,
-        ServiceError::Occupied(_) => Errno::EBUSY,
-        ServiceError::Step { .. } | ServiceError::Machine(_) => Errno::EIO,
+        ServiceError::Input(_) | ServiceError::Attach(MuxError::Input(_)) => Errno::EINVAL,
+        ServiceError::Attach(MuxError::Occupied(_)) => Errno::EBUSY,
+        ServiceError::Step { .. } | ServiceError::Machine(_) | ServiceError::Attach(_) => Errno::EIO,
     };
     Fault::new(errno, error.to_string())
 }

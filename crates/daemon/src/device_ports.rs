@@ -14,19 +14,19 @@ use crate::berth::{Berth, fault};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use tidegate_bpf::Tuple;
+use tidegate_bpf::{ModeChoice, Tuple};
 use tidegate_control::controller::PortSpec;
 use tidegate_control::proto::bess::{AfxdpPortArg, pmd_port_arg};
 use tidegate_control::{Errno, Fault, Message};
-use tidegate_service::config::{Gso, XdpMode};
-use tidegate_service::take_raw;
+use tidegate_mux::{Gso, MuxError, Nic, find_link};
+use tidegate_sys::netlink::Netlink;
 use tidegate_sys::xsk::{BindMode, XskConfig};
 
 /// What is wanted of a device.
 struct Wanted {
     name: String,
     rules: Vec<Tuple>,
-    mode: XdpMode,
+    mode: ModeChoice,
     bind: BindMode,
 }
 
@@ -34,30 +34,30 @@ impl Daemon {
     /// Attaches to the device that a port is to be, if it is to be one. Its queues open when they come to workers.
     pub(crate) fn attach_device(&mut self, port: &str, spec: &PortSpec) -> Result<bool, Fault> {
         let Some(wanted) = wanted(spec)? else { return Ok(false) };
-        let device = take_raw(&wanted.name, wanted.rules, wanted.mode).map_err(fault)?;
+        let nic = take_raw(&wanted.name, wanted.rules, wanted.mode).map_err(|error| fault(error.into()))?;
         let count = spec.rx_queues.max(spec.tx_queues);
-        if u32::from(count) > device.queue_count {
+        if u32::from(count) > nic.queue_count {
             let text = format!(
                 "{} has {} receive queues and {count} are wanted: ask for fewer, or give it more (ethtool -L)",
-                device.name, device.queue_count
+                nic.name, nic.queue_count
             );
             return Err(Fault::invalid(text));
         }
-        if u32::from(count) < device.queue_count {
+        if u32::from(count) < nic.queue_count {
             tracing::warn!(
                 "port {port} has {count} of the {} receive queues of {}: frames of the others are the host's",
-                device.queue_count,
-                device.name
+                nic.queue_count,
+                nic.name
             );
         }
-        device.claim().map_err(fault)?;
-        self.devices.insert(port.to_owned(), crate::ports::Device::find(&device.name)?);
-        let devices = Arc::new(vec![device]);
+        nic.claim().map_err(|error| fault(error.into()))?;
+        self.devices.insert(port.to_owned(), crate::ports::Device::find(&nic.name)?);
+        let nic = Arc::new(nic);
         let xsk = XskConfig { mode: wanted.bind, ..XskConfig::default() };
         for queue in 0..u32::from(count) {
             let name = if count == 1 { port.to_owned() } else { format!("{port}#{queue}") };
-            let devices = Arc::clone(&devices);
-            self.berths.insert(name, Berth { devices, device: 0, queue, xsk, gso: Gso::Off });
+            let nic = Arc::clone(&nic);
+            self.berths.insert(name, Berth { nic, queue, xsk, gso: Gso::Off });
         }
         Ok(true)
     }
@@ -69,8 +69,18 @@ impl Daemon {
     }
 }
 
+fn take_raw(name: &str, rules: Vec<Tuple>, mode: ModeChoice) -> Result<Nic, MuxError> {
+    let link = find_link(&mut Netlink::open()?, name)?;
+    Nic::take_raw(link, rules, mode)
+}
+
 fn wanted(spec: &PortSpec) -> Result<Option<Wanted>, Fault> {
-    let whole = |name: String| Wanted { name, rules: Vec::new(), mode: XdpMode::Auto, bind: BindMode::Auto };
+    let whole = |name: String| Wanted {
+        name,
+        rules: Vec::new(),
+        mode: ModeChoice::DriverThenGeneric,
+        bind: BindMode::Auto,
+    };
     match &spec.arg {
         Message::AfxdpPortArg(arg) => of_own(arg).map(Some),
         Message::PmdPortArg(arg) => match &arg.port {
@@ -93,9 +103,9 @@ fn of_own(arg: &AfxdpPortArg) -> Result<Wanted, Fault> {
         name: arg.dev.clone(),
         rules: arg.steer.iter().map(|rule| tuple(rule)).collect::<Result<_, _>>()?,
         mode: match arg.xdp_mode.as_str() {
-            "" | "auto" => XdpMode::Auto,
-            "native" => XdpMode::Native,
-            "generic" => XdpMode::Generic,
+            "" | "auto" => ModeChoice::DriverThenGeneric,
+            "native" => ModeChoice::DriverOnly,
+            "generic" => ModeChoice::GenericOnly,
             other => return Err(unknown("xdp_mode", other, "auto, native or generic")),
         },
         bind: match arg.zero_copy.as_str() {

@@ -1,6 +1,6 @@
 //! Asking workers and devices for their counters.
 
-use crate::attach::Device;
+use crate::devices::Device;
 use crate::offer::Offer;
 use crate::report::{DeviceReport, ModuleReport, Named, PortReport, Report, WorkerReport, ZoneReport};
 use crate::services::Services;
@@ -165,15 +165,15 @@ fn zones(exchange: &Exchange) -> Vec<ZoneReport> {
 }
 
 fn device(device: &Device) -> DeviceReport {
-    let counters = device.counters().ok();
+    let counters = device.nic.counters().ok();
     let of = |verdict| {
         let all = counters.iter().flat_map(|counters| counters.iter());
         let wanted = all.filter(|(reason, _)| reason.verdict() == verdict);
         wanted.map(|(reason, frames)| (reason.name().to_owned(), frames)).collect()
     };
     DeviceReport {
-        name: device.name.clone(),
-        mode: device.mode().to_string(),
+        name: device.nic.name.clone(),
+        mode: device.nic.mode().to_string(),
         xdp_socket: of(Verdict::Socket),
         xdp_pass: of(Verdict::Pass),
     }

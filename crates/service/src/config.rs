@@ -14,7 +14,9 @@ use serde::Deserialize;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use tidegate_base::Duration;
+use tidegate_bpf::ModeChoice;
 use tidegate_config::{ConfigFault, Span};
+pub use tidegate_mux::Gso;
 
 /// All settings.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
@@ -71,6 +73,16 @@ pub enum XdpMode {
     Generic,
 }
 
+impl From<XdpMode> for ModeChoice {
+    fn from(mode: XdpMode) -> Self {
+        match mode {
+            XdpMode::Auto => Self::DriverThenGeneric,
+            XdpMode::Native => Self::DriverOnly,
+            XdpMode::Generic => Self::GenericOnly,
+        }
+    }
+}
+
 /// Whether the driver reads and writes our memory itself.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -81,17 +93,6 @@ pub enum ZeroCopy {
     /// Yes, or do not start.
     Require,
     /// No.
-    Off,
-}
-
-/// Who cuts bulk into segments, where the kernel copies frames anyway.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Gso {
-    /// The kernel or the NIC: up to 64 KiB leave at once (generic segmentation offload).
-    #[default]
-    Auto,
-    /// We do: every frame goes through the transmit ring.
     Off,
 }
 

@@ -1,9 +1,22 @@
 //! Which devices the services are attached to: a virtual NIC of their own, NICs of the host, or both.
 
-use crate::attach::{Device, device, embedded};
+use crate::choose::{Choice, choose};
 use crate::error::Result;
 use crate::kind::Endpoint;
 use crate::settings::{Place, Settings};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tidegate_bpf::ModeChoice;
+use tidegate_mux::{Nic, embedded};
+use tidegate_sys::netlink::Netlink;
+
+/// A NIC, and what is served there.
+pub struct Device {
+    /// The NIC.
+    pub nic: Arc<Nic>,
+    /// Where the services are to be found.
+    pub listen: Vec<Endpoint>,
+}
 
 /// Attaches to what the settings name. A service without a NIC of the host is on the virtual one.
 pub fn attach_all(settings: &Settings) -> Result<Vec<Device>> {
@@ -14,13 +27,13 @@ pub fn attach_all(settings: &Settings) -> Result<Vec<Device>> {
         own.extend(on_own);
         others.extend(on_others);
     }
-    let choices = device::choose(&interfaces(&settings.places), &others)?;
+    let choices = choose(&interfaces(&settings.places), &others)?;
     let mut devices = Vec::new();
     if !own.is_empty() {
         devices.push(create_own(settings, &plan, &own)?);
     }
     for choice in choices {
-        devices.push(device::take(choice, settings.config.xdp_mode)?);
+        devices.push(take(choice, settings.config.xdp_mode.into())?);
     }
     Ok(devices)
 }
@@ -29,10 +42,16 @@ pub fn attach_all(settings: &Settings) -> Result<Vec<Device>> {
 fn part(place: &Place, plan: &embedded::Plan) -> (Vec<Endpoint>, Vec<Endpoint>) {
     let is_embedded = place.devices.is_empty();
     if is_embedded && place.listen.is_empty() {
-        return (plan.endpoints(place.kind), Vec::new());
+        return (conventional(place, plan), Vec::new());
     }
     let is_own = |endpoint: &Endpoint| is_embedded || plan.has(endpoint.address.ip());
     place.listen.iter().partition(|endpoint| is_own(endpoint))
+}
+
+/// Where a service is on the virtual NIC if nothing else is asked for.
+fn conventional(place: &Place, plan: &embedded::Plan) -> Vec<Endpoint> {
+    let (kind, port) = (place.kind, place.kind.port());
+    plan.addresses().map(|ip| Endpoint { address: SocketAddr::new(ip, port), kind }).into()
 }
 
 /// The interfaces of all places, each once.
@@ -51,5 +70,26 @@ fn create_own(settings: &Settings, plan: &embedded::Plan, listen: &[Endpoint]) -
              it the worker, which resets the connection"
         );
     }
-    embedded::create(plan, listen, queue_count, settings.config.xdp_mode)
+    let resolve = |endpoint: &Endpoint| -> Result<Endpoint> {
+        Ok(Endpoint { address: plan.resolve(endpoint.address)?, ..*endpoint })
+    };
+    let listen = listen.iter().map(resolve).collect::<Result<_>>()?;
+    let nic = embedded::create(plan, queue_count, settings.config.xdp_mode.into())?;
+    Ok(Device { nic: Arc::new(nic), listen })
+}
+
+fn take(choice: Choice, mode: ModeChoice) -> Result<Device> {
+    let tuples = choice.listen.iter().flat_map(|endpoint| endpoint.tuples()).collect();
+    let nic = Nic::take(choice.link, tuples, mode)?;
+    Ok(Device { nic: Arc::new(nic), listen: choice.listen })
+}
+
+/// Gives the devices up, and returns when a virtual NIC is gone: the kernel removes it a moment after its
+/// far end's namespace lost its last holder.
+pub fn leave(devices: Arc<Vec<Device>>) -> Result<()> {
+    let own = devices.iter().filter(|device| device.nic.is_own()).map(|device| device.nic.name.clone());
+    let own: Vec<String> = own.collect();
+    drop(devices);
+    let mut netlink = Netlink::open()?;
+    Ok(own.iter().try_for_each(|name| embedded::await_removal(&mut netlink, name))?)
 }

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::io;
 use thiserror::Error;
+use tidegate_mux::MuxError;
 
 /// What any operation of this crate returns.
 pub(crate) type Result<T, E = ServiceError> = std::result::Result<T, E>;
@@ -13,9 +14,9 @@ pub enum ServiceError {
     /// What was asked for cannot be: the line says what to ask for instead.
     #[error("{0}")]
     Input(String),
-    /// Something stands in the way: the line says what to do about it.
-    #[error("{0}")]
-    Occupied(String),
+    /// A NIC could not be had.
+    #[error(transparent)]
+    Attach(#[from] MuxError),
     /// The machine refused a step.
     #[error("{attempted}: {source}")]
     Step {
@@ -32,7 +33,7 @@ pub enum ServiceError {
 impl ServiceError {
     /// Whether asking for something else would help.
     pub const fn is_input(&self) -> bool {
-        matches!(self, Self::Input(_))
+        matches!(self, Self::Input(_) | Self::Attach(MuxError::Input(_)))
     }
 }
 
@@ -52,19 +53,11 @@ macro_rules! machine {
 
 machine!(
     io::Error,
-    tidegate_bpf::AttachError,
-    tidegate_bpf::LoadError,
-    tidegate_bpf::MapError,
-    tidegate_bpf::RegisterError,
     tidegate_content::LibraryError,
     tidegate_packet::PoolError,
-    tidegate_port::AfXdpError,
-    tidegate_sys::ethtool::EthtoolError,
     tidegate_sys::mem::MapError,
     tidegate_sys::netlink::NetlinkError,
-    tidegate_sys::netns::NetnsError,
     tidegate_sys::random::RandomError,
-    tidegate_sys::socket::ReserveError,
 );
 
 /// Says what was attempted when it failed.

@@ -1,6 +1,6 @@
 //! The host that a worker is on one queue of a device: a stack with the services that are found there.
 
-use crate::attach::Device;
+use crate::devices::Device;
 use crate::error::Result;
 use crate::kind::Endpoint;
 use crate::offer::Offer;
@@ -21,7 +21,7 @@ pub fn host(
 ) -> Result<StackModule<Services>> {
     let connection_count_max = settings.config.connection_count_max() as usize;
     let limits = Limits { connection_count_max, ..Limits::default() };
-    let interface = device.interface.clone();
+    let interface = device.nic.interface.clone();
     let services = offer.services(&device.listen, waker);
     let mut stack = Stack::new(clock::now(), interface, TcpConfig::SERVER, limits, &secrets()?, services);
     for Endpoint { address, .. } in &device.listen {

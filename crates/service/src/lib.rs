@@ -10,7 +10,7 @@
 //! Not here: threads of workers, signals, the rights of the process.
 #![forbid(unsafe_code)]
 
-mod attach;
+mod choose;
 mod collect;
 pub mod config;
 mod devices;
@@ -25,11 +25,9 @@ pub mod settings;
 mod share;
 mod web;
 
-pub use attach::device::take_raw;
-pub use attach::{Device, leave};
 pub use collect::{Asked, Collector, Counted};
 pub use config::Config;
-pub use devices::attach_all;
+pub use devices::{Device, attach_all, leave};
 pub use dns::{Line, Which, ZoneNews, zone_faults};
 pub use error::ServiceError;
 pub use host::{close_down, host};

@@ -7,7 +7,7 @@
 //!             share 0  share 1  share 0         one pool and one UMEM a worker
 //! ```
 
-use crate::attach::Device;
+use crate::devices::Device;
 use crate::settings::Settings;
 use tidegate_sys::cpu;
 
@@ -40,9 +40,9 @@ pub struct Share {
 
 /// Shares the queues of `devices` out among as many workers as the settings want and the devices can feed.
 pub fn share_out(settings: &Settings, devices: &[Device]) -> Vec<Share> {
-    let queue_counts: Vec<u32> = devices.iter().map(|device| device.queue_count).collect();
+    let queue_counts: Vec<u32> = devices.iter().map(|device| device.nic.queue_count).collect();
     let worker_count = worker_count(settings, &queue_counts);
-    let mtu = |lane: &Lane| devices[lane.device].interface.mtu();
+    let mtu = |lane: &Lane| devices[lane.device].nic.interface.mtu();
     let share = |lanes: Vec<Lane>| Share {
         chunk_size: chunk_size(lanes.iter().map(mtu).max().unwrap_or(0)),
         pool_size: (settings.frame_memory() as usize / worker_count).clamp(POOL_SIZE_MIN, POOL_SIZE_MAX),

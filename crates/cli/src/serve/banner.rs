@@ -7,7 +7,7 @@ use tidegate_service::{Config, Device, Endpoint, Kind};
 /// `serving DIR on URL and URL; 2 zones on ADDRESS (driver mode, copy, 1 worker, huge pages)`.
 pub(super) fn banner(config: &Config, devices: &[Device], seats: &[Seat]) -> String {
     let endpoints: Vec<Endpoint> = devices.iter().flat_map(|device| device.listen.iter().copied()).collect();
-    let mut facts: Vec<String> = devices.iter().map(|device| format!("{} mode", device.mode())).collect();
+    let mut facts: Vec<String> = devices.iter().map(|device| format!("{} mode", device.nic.mode())).collect();
     facts.extend(seats.iter().flat_map(Seat::facts));
     facts.push(counted(seats.len(), "worker"));
     format!("serving {} ({})", services(config, &endpoints).join("; "), each_once(facts).join(", "))

@@ -28,7 +28,7 @@ use crossbeam_channel::Receiver;
 use settings::Settings;
 use std::io::Write;
 use std::sync::Arc;
-use tidegate_service::{Collector, Counted, Device, Offer, Source, attach_all, leave};
+use tidegate_service::{Collector, Counted, Device, Offer, ServiceError, Source, attach_all, leave};
 use worker::Workers;
 
 /// Serves until a signal ends it.
@@ -67,7 +67,7 @@ fn serve_on(settings: &Settings, devices: &Arc<Vec<Device>>) -> Result<()> {
 }
 
 fn claim(devices: &[Device]) -> Result<()> {
-    Ok(devices.iter().try_for_each(Device::claim)?)
+    Ok(devices.iter().try_for_each(|device| device.nic.claim()).map_err(ServiceError::from)?)
 }
 
 /// Says where the services are. That nobody listens is no reason not to serve.

@@ -5,7 +5,7 @@ use anyhow::Result;
 use tidegate_packet::Pool;
 use tidegate_port::Port;
 use tidegate_service::config::ZeroCopy;
-use tidegate_service::{Device, Lane, Settings, Share, share_out};
+use tidegate_service::{Device, Lane, ServiceError, Settings, Share, share_out};
 use tidegate_sys::mem::{Mapping, PageKind};
 use tidegate_sys::xsk::{DriverMode, Umem};
 
@@ -45,8 +45,8 @@ fn open(settings: &Settings, devices: &[Device], share: Share) -> Result<Seat> {
     let (mut ports, mut modes) = (Vec::<Box<dyn Port>>::new(), Vec::new());
     for lane in &share.lanes {
         let device = &devices[lane.device];
-        let port = device.open_queue(lane.queue, &umem, &settings.xsk(), settings.config.gso);
-        let mut port = port.map_err(|error| in_flags(settings, device, error.into()))?;
+        let port = device.nic.open_queue(lane.queue, &umem, &settings.xsk(), settings.config.gso);
+        let mut port = port.map_err(|error| in_flags(settings, device, ServiceError::from(error).into()))?;
         port.fill(&mut pool);
         modes.push(port.mode());
         ports.push(Box::new(port));
@@ -59,7 +59,7 @@ fn in_flags(settings: &Settings, device: &Device, error: anyhow::Error) -> anyho
     match settings.config.zero_copy {
         ZeroCopy::Require => wrong_input(format!(
             "zero-copy is required of {}: {}; --zero-copy auto serves without it",
-            device.name,
+            device.nic.name,
             explain(&error)
         )),
         _ => error,

@@ -131,7 +131,7 @@ fn start(
 }
 
 fn port_name(devices: &[Device], lane: Lane) -> String {
-    format!("{}/{}", devices[lane.device].name, lane.queue)
+    format!("{}/{}", devices[lane.device].nic.name, lane.queue)
 }
 
 /// Tells the control thread when it goes, by whichever way.

@@ -179,7 +179,7 @@ impl Daemon {
         };
         self.services.serving.insert(name, serving);
         self.change_to(next)?;
-        devices.iter().try_for_each(Device::claim).map_err(fault)
+        devices.iter().try_for_each(|device| device.nic.claim()).map_err(|error| fault(error.into()))
     }
 
     /// One queue of one device: port_in -> host -> port_out. The host's name comes back.
@@ -198,12 +198,11 @@ impl Daemon {
         let Rising { name, settings, devices, .. } = rising;
         let device = &devices[lane.device];
         let module = host(settings, device, offer, &running.waker).map_err(fault)?;
-        let place = format!("{name}/{}/{}", device.name, lane.queue);
+        let place = format!("{name}/{}/{}", device.nic.name, lane.queue);
         next.ports.insert(place.clone(), port_spec(&place));
         wish.ports.insert(place.clone());
         let berth = Berth {
-            devices: Arc::clone(devices),
-            device: lane.device,
+            nic: Arc::clone(&device.nic),
             queue: lane.queue,
             xsk: settings.xsk(),
             gso: settings.config.gso,
@@ -301,7 +300,7 @@ fn records(name: &str, serving: &Serving) -> Vec<Service> {
     let mut kinds: Vec<_> = serving.endpoints.iter().map(|endpoint| endpoint.kind).collect();
     kinds.sort_unstable();
     kinds.dedup();
-    let devices: Vec<&str> = serving.devices.iter().map(|device| device.name.as_str()).collect();
+    let devices: Vec<&str> = serving.devices.iter().map(|device| device.nic.name.as_str()).collect();
     let record = |kind: &tidegate_service::Kind| Service {
         kind: kind.to_string(),
         name: name.to_owned(),

@@ -1,30 +1,16 @@
-//! A NIC of the host: it keeps its addresses and everything that is sent to them, but for the ports that
-//! are registered here.
-//!
-//! Invariant: a registered address and port has a placeholder socket in the host first, so that no server
-//! of the host can have it as well.
+//! Which NIC of the host has the addresses that services are to listen on.
 
-use super::{Device, attach};
-use crate::config::XdpMode;
-use crate::error::{Result, ServiceError, wrong_input};
+use crate::error::{Result, wrong_input};
 use crate::kind::Endpoint;
 use std::net::{IpAddr, SocketAddr};
-use tidegate_bpf::{LoadOptions, Tuple, XdpProgram};
-use tidegate_stack::{Interface, Ownership};
-use tidegate_sys::ethtool::Ethtool;
+use tidegate_mux::find_link;
 use tidegate_sys::netlink::{LinkInfo, Netlink};
-use tidegate_sys::socket::{Placeholder, ReserveError};
-use tidegate_wire::MacAddr;
-
-/// The largest packet that fits a frame of 4 KiB with its headroom and link header: what peers are told, so that they
-/// send no longer ones on links that would carry them.
-const MTU_MAX: usize = 3600;
 
 /// A NIC and what it is to be listened on.
 #[derive(Debug)]
 pub(crate) struct Choice {
-    link: LinkInfo,
-    listen: Vec<Endpoint>,
+    pub(crate) link: LinkInfo,
+    pub(crate) listen: Vec<Endpoint>,
 }
 
 /// Gives each address to the interface that has it. Each interface must get one at least.
@@ -32,7 +18,7 @@ pub(crate) fn choose(devices: &[String], listen: &[Endpoint]) -> Result<Vec<Choi
     let mut netlink = Netlink::open()?;
     let mut known = Vec::new();
     for name in devices {
-        let link = find(&mut netlink, name)?;
+        let link = find_link(&mut netlink, name)?;
         let addresses: Vec<IpAddr> = netlink.addresses_of(link.ifindex)?.iter().map(|a| a.ip).collect();
         known.push((link, addresses));
     }
@@ -42,19 +28,6 @@ pub(crate) fn choose(devices: &[String], listen: &[Endpoint]) -> Result<Vec<Choi
         }
     }
     known.into_iter().map(|(link, addresses)| choice(link, &addresses, listen)).collect()
-}
-
-fn find(netlink: &mut Netlink, name: &str) -> Result<LinkInfo> {
-    let links = netlink.links()?;
-    let Some(link) = links.iter().find(|link| link.name == name) else {
-        let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
-        return Err(wrong_input(format!("there is no interface {name}: there are {}", names.join(", "))));
-    };
-    if !link.flags.is_up() {
-        let text = format!("{name} is down: raise it with: ip link set dev {name} up");
-        return Err(ServiceError::Occupied(text));
-    }
-    Ok(link.clone())
 }
 
 /// Whether `ip` is meant by `wanted`; an unspecified address means all of its IP version.
@@ -95,50 +68,6 @@ fn choice(link: LinkInfo, addresses: &[IpAddr], listen: &[Endpoint]) -> Result<C
         return Err(wrong_input(format!("--dev {name} without an address: add --listen {hint}")));
     }
     Ok(Choice { link, listen })
-}
-
-/// Reserves the ports and puts the program on the NIC.
-pub(crate) fn take(choice: Choice, mode: XdpMode) -> Result<Device> {
-    let Choice { link, listen } = choice;
-    let placeholders = reserve(&listen)?;
-    let addresses = listen.iter().map(|endpoint| endpoint.address.ip()).collect();
-    let rules = listen.iter().flat_map(|endpoint| endpoint.tuples()).collect();
-    let device = attach_to(link, addresses, rules, mode)?;
-    Ok(Device { listen, _placeholders: placeholders, ..device })
-}
-
-/// Puts the program on the NIC of that name for whoever takes frames as they are: those that `rules` name, or all.
-pub fn take_raw(name: &str, rules: Vec<Tuple>, mode: XdpMode) -> Result<Device> {
-    let link = find(&mut Netlink::open()?, name)?;
-    attach_to(link, Vec::new(), rules, mode)
-}
-
-fn attach_to(link: LinkInfo, addresses: Vec<IpAddr>, rules: Vec<Tuple>, mode: XdpMode) -> Result<Device> {
-    let queue_count = Ethtool::open(&link.name)?.channels()?.rx_queue_count().max(1);
-    let program = XdpProgram::load(&LoadOptions { queue_count_max: queue_count, ..Default::default() })?;
-    let attachment = attach(&program, link.ifindex, &link.name, mode)?;
-    let mtu = (link.mtu as usize).min(MTU_MAX);
-    Ok(Device {
-        interface: Interface::new(MacAddr(link.mac), addresses, mtu, Ownership::Ports),
-        name: link.name,
-        listen: Vec::new(),
-        queue_count,
-        rules,
-        ifindex: link.ifindex,
-        program,
-        attachment,
-        netns: None,
-        _name: None,
-        _placeholders: Vec::new(),
-    })
-}
-
-/// Takes the ports out of the host's hands, for each transport that their services are asked over.
-fn reserve(listen: &[Endpoint]) -> Result<Vec<Placeholder>, ReserveError> {
-    let sockets = listen.iter().flat_map(|endpoint| {
-        endpoint.kind.transports().iter().map(|transport| (*transport, endpoint.address))
-    });
-    sockets.map(|(transport, address)| Placeholder::bind(transport, address)).collect()
 }
 
 #[cfg(test)]

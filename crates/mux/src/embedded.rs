@@ -7,15 +7,13 @@
 //! The kernel of the far end has no address there and sees no frame: the program gives them all to us. A
 //! queue before each end makes veth stop whoever sends too much, as a NIC does, instead of dropping frames.
 
-use super::claim::NameClaim;
-use super::{Device, attach};
-use crate::config::XdpMode;
-use crate::error::{Result, ServiceError, wrong_input};
-use crate::kind::{Endpoint, Kind};
+use crate::error::{MuxError, Result, wrong_input};
+use crate::name::NameClaim;
+use crate::nic::{Nic, attach};
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
-use tidegate_bpf::{LoadOptions, XdpProgram};
+use tidegate_bpf::{LoadOptions, ModeChoice, XdpProgram};
 use tidegate_stack::{Interface, Ownership};
 use tidegate_sys::ethtool::{Ethtool, Offload};
 use tidegate_sys::netlink::{Address, LinkInfo, MacAddress, Netlink, NetlinkError, VethEnd};
@@ -30,14 +28,14 @@ const POLL_PERIOD: Duration = Duration::from_millis(5);
 
 /// Names and addresses of the virtual NIC number N.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub struct Plan {
     name: String,
     number: u8,
 }
 
 impl Plan {
     /// The one called `tidegateN`.
-    pub(crate) fn of_name(name: &str) -> Result<Self> {
+    pub fn of_name(name: &str) -> Result<Self> {
         let number = name.strip_prefix("tidegate").and_then(|n| n.parse().ok());
         let number = number.ok_or_else(|| {
             wrong_input(format!(
@@ -67,23 +65,18 @@ impl Plan {
         [0x02, 0, 10, 77, self.number, host]
     }
 
-    fn addresses(&self) -> [IpAddr; 2] {
+    /// Where a service on it is to be found, over IPv4 and over IPv6.
+    pub fn addresses(&self) -> [IpAddr; 2] {
         [self.address_v4(2), self.address_v6(2)]
     }
 
     /// Whether `ip` is one of the service's addresses.
-    pub(crate) fn has(&self, ip: IpAddr) -> bool {
+    pub fn has(&self, ip: IpAddr) -> bool {
         self.addresses().contains(&ip)
     }
 
-    /// Where a service of that kind is if nothing else is asked for.
-    pub(crate) fn endpoints(&self, kind: Kind) -> Vec<Endpoint> {
-        self.addresses().map(|ip| Endpoint { address: SocketAddr::new(ip, kind.port()), kind }).into()
-    }
-
-    /// The same endpoint at an address of this NIC.
-    fn resolve(&self, endpoint: &Endpoint) -> Result<Endpoint> {
-        let wanted = endpoint.address;
+    /// The same place at an address of this NIC.
+    pub fn resolve(&self, wanted: SocketAddr) -> Result<SocketAddr> {
         let [v4, v6] = self.addresses();
         let ip = if wanted.is_ipv4() { v4 } else { v6 };
         if !wanted.ip().is_unspecified() && !self.has(wanted.ip()) {
@@ -92,13 +85,12 @@ impl Plan {
                  {v6} of the virtual NIC"
             )));
         }
-        Ok(Endpoint { address: SocketAddr::new(ip, wanted.port()), ..*endpoint })
+        Ok(SocketAddr::new(ip, wanted.port()))
     }
 }
 
 /// Makes the virtual NIC with `queue_count` queues, and puts the program on its far end.
-pub(crate) fn create(plan: &Plan, wanted: &[Endpoint], queue_count: u32, mode: XdpMode) -> Result<Device> {
-    let listen = wanted.iter().map(|endpoint| plan.resolve(endpoint)).collect::<Result<_>>()?;
+pub fn create(plan: &Plan, queue_count: u32, choice: ModeChoice) -> Result<Nic> {
     let mut host = Netlink::open()?;
     let name = claim(&mut host, &plan.name)?;
     refuse_taken_subnet(&mut host, plan)?;
@@ -108,12 +100,11 @@ pub(crate) fn create(plan: &Plan, wanted: &[Endpoint], queue_count: u32, mode: X
     let (far, program, attachment) = netns.run(|| -> Result<_> {
         let far = raise_far_end()?;
         let program = XdpProgram::load(&LoadOptions { queue_count_max: queue_count, ..Default::default() })?;
-        let attachment = attach(&program, far.ifindex, &plan.name, mode)?;
+        let attachment = attach(&program, far.ifindex, &plan.name, choice)?;
         Ok((far, program, attachment))
     })??;
-    Ok(Device {
+    Ok(Nic {
         name: plan.name.clone(),
-        listen,
         interface: Interface::new(MacAddr(far.mac), plan.addresses(), far.mtu as usize, Ownership::Address),
         queue_count,
         rules: Vec::new(),
@@ -129,7 +120,7 @@ pub(crate) fn create(plan: &Plan, wanted: &[Endpoint], queue_count: u32, mode: X
 /// Takes the name, and removes what a killed process left under it, which the kernel would do a moment later.
 fn claim(netlink: &mut Netlink, name: &str) -> Result<NameClaim> {
     let Some(claim) = NameClaim::of(name)? else {
-        return Err(ServiceError::Occupied(format!(
+        return Err(MuxError::Occupied(format!(
             "another running Tidegate has {name} (see it with: tidegate stats): stop that one, or choose \
              another virtual NIC with --name {}",
             next_name(netlink)?
@@ -141,7 +132,7 @@ fn claim(netlink: &mut Netlink, name: &str) -> Result<NameClaim> {
         Some(_) => {
             let text =
                 format!("there is a {name} that is not Tidegate's: choose another with --name tidegate1");
-            return Err(ServiceError::Occupied(text));
+            return Err(MuxError::Occupied(text));
         }
         None => {}
     }
@@ -158,12 +149,12 @@ fn remove(netlink: &mut Netlink, ifindex: u32) -> Result<()> {
 
 /// Waits until the kernel has removed the link `name`: a moment after its far end's namespace lost its last
 /// holder.
-pub(crate) fn await_removal(netlink: &mut Netlink, name: &str) -> Result<()> {
+pub fn await_removal(netlink: &mut Netlink, name: &str) -> Result<()> {
     let start = Instant::now();
     while exists(netlink, name)? {
         if start.elapsed() > REMOVAL_PATIENCE {
             let text = format!("the kernel still has {name}: remove it with: ip link delete {name}");
-            return Err(ServiceError::Occupied(text));
+            return Err(MuxError::Occupied(text));
         }
         std::thread::sleep(POLL_PERIOD);
     }
@@ -189,7 +180,7 @@ fn next_name(netlink: &mut Netlink) -> Result<String> {
     let free = (0..=u8::MAX).map(|number| format!("tidegate{number}"));
     free.into_iter()
         .find(|name| links.iter().all(|link| link.name != *name))
-        .ok_or_else(|| ServiceError::Occupied("all names from tidegate0 to tidegate255 are taken".to_owned()))
+        .ok_or_else(|| MuxError::Occupied("all names from tidegate0 to tidegate255 are taken".to_owned()))
 }
 
 /// Two links with one subnet would draw the traffic of one to the other.
@@ -199,7 +190,7 @@ fn refuse_taken_subnet(netlink: &mut Netlink, plan: &Plan) -> Result<()> {
     let Some(clash) = taken.into_iter().find(|ip| wanted.iter().any(|prefix| holds(prefix, *ip))) else {
         return Ok(());
     };
-    Err(ServiceError::Occupied(format!(
+    Err(MuxError::Occupied(format!(
         "the host has {clash} already, which {} needs: choose another with --name tidegate1",
         plan.name
     )))
@@ -252,19 +243,17 @@ mod tests {
     #[test]
     fn the_number_in_the_name_is_the_subnet() {
         let plan = Plan::of_name("tidegate7").expect("a good name");
-        let listen = plan.endpoints(Kind::Dns);
-        assert_eq!(listen[0].address.to_string(), "10.77.7.2:53");
-        assert_eq!(listen[1].address.to_string(), "[fd77:0:0:7::2]:53");
+        assert_eq!(plan.addresses().map(|ip| ip.to_string()), ["10.77.7.2", "fd77:0:0:7::2"]);
         assert_eq!(Plan::of_name("tidegate0").expect("a good name").address_v6(1).to_string(), "fd77::1");
     }
 
     #[test]
     fn an_address_of_another_interface_is_refused_with_what_to_do() {
         let plan = Plan::of_name("tidegate0").expect("a good name");
-        let web = |text: &str| Endpoint { address: text.parse().expect("an address"), kind: Kind::Web };
-        let all = plan.resolve(&web("0.0.0.0:8080")).expect("all of IPv4");
-        assert_eq!(all.address.to_string(), "10.77.0.2:8080");
-        let said = plan.resolve(&web("192.0.2.7:80")).expect_err("not ours").to_string();
+        let address = |text: &str| text.parse().expect("an address");
+        let all = plan.resolve(address("0.0.0.0:8080")).expect("all of IPv4");
+        assert_eq!(all.to_string(), "10.77.0.2:8080");
+        let said = plan.resolve(address("192.0.2.7:80")).expect_err("not ours").to_string();
         assert!(said.contains("--dev") && said.contains("10.77.0.2"), "{said}");
     }
 
