@@ -36,5 +36,5 @@ pub use interface::{Interface, Ownership};
 pub use link::Link;
 pub use service::{Conn, ConnId, FetchError, Payload, Service};
 pub use stack::{Limits, Secrets, Stack, StackCounters};
-pub use tcp_out::ConnectError;
-pub use tidegate_tcp::{Closed, Config as TcpConfig};
+pub use tcp_out::{ConnectError, Origin};
+pub use tidegate_tcp::{Closed, Config as TcpConfig, Info, State};

@@ -47,6 +47,11 @@ impl Neighbours {
         first
     }
 
+    /// An answer about `addr` will be heard, though no connection waits for it.
+    pub(crate) fn expect(&mut self, addr: FlowAddr) {
+        self.entries.entry(addr).or_default();
+    }
+
     /// An answer came; it counts if somebody asked.
     pub(crate) fn learn(&mut self, addr: FlowAddr, mac: MacAddr) {
         if mac.is_group() {

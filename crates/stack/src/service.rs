@@ -52,6 +52,12 @@ pub trait Service: Sized {
     /// What the service remembers of a connection; best at most 16 bytes.
     type State: Default;
 
+    /// A peer asks for a connection. False: there is no place for it now, and silence has it ask again.
+    fn on_syn(&mut self, peer: SocketAddr, local: SocketAddr) -> bool {
+        let _ = (peer, local);
+        true
+    }
+
     /// A peer completed the handshake, or is about to. False refuses it with a reset.
     fn on_accept(&mut self, peer: SocketAddr, local: SocketAddr) -> bool;
 
@@ -161,6 +167,16 @@ pub trait Service: Sized {
     }
 }
 
+/// When received bytes are acknowledged, where the rules of TCP leave a choice.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Acknowledgement {
+    /// At once after the last part of what the peer had to say, else late.
+    #[default]
+    ByLength,
+    Late,
+    Now,
+}
+
 /// What a service asked for in a callback, carried out when it returns.
 #[derive(Default)]
 pub(crate) struct Actions {
@@ -169,6 +185,7 @@ pub(crate) struct Actions {
     pub(crate) taken: u32,
     pub(crate) close: bool,
     pub(crate) abort: bool,
+    pub(crate) acknowledgement: Acknowledgement,
     pub(crate) timer: Option<Option<Instant>>,
 }
 
@@ -236,6 +253,16 @@ impl<S: Service> Conn<'_, S> {
     /// Takes `n` held bytes: the window opens again.
     pub fn take(&mut self, n: u32) {
         self.actions.taken += n;
+    }
+
+    /// Has what was received acknowledged a little later, so that an answer which is written soon carries that.
+    pub fn acknowledge_late(&mut self) {
+        self.actions.acknowledgement = Acknowledgement::Late;
+    }
+
+    /// Has all that was received acknowledged now, by what is sent now or alone.
+    pub fn acknowledge(&mut self) {
+        self.actions.acknowledgement = Acknowledgement::Now;
     }
 
     /// Sends FIN behind all that was written; received data still arrives.

@@ -17,13 +17,14 @@ use crate::interface::Interface;
 use crate::link::{self, Link};
 use crate::service::{ConnId, Service};
 use crate::table::Table;
+use crate::tcp_in::family;
 use crate::time_wait::TimeWaitTable;
 use crate::udp::Arrival;
 use std::collections::VecDeque;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use tidegate_base::{DropCounters, DropReason, FlowHasher, HashKey, Instant, Rng, Wheel};
 use tidegate_packet::{Batch, Frame};
-use tidegate_tcp::{Config, CookieJar, IsnSource};
+use tidegate_tcp::{Config, CookieJar, Info, IsnSource};
 use tidegate_wire::icmp::IcmpError;
 use tidegate_wire::{EtherType, FlowAddr, IpRepr, MacAddr, Protocol, WireError, ipv4, ipv6};
 
@@ -178,6 +179,43 @@ impl<S: Service> Stack<S> {
     pub fn listen_with(&mut self, addr: Option<IpAddr>, port: u16, profile: u16) {
         let addr = addr.map(FlowAddr::from);
         self.listeners.push(Listener { addr, port, profile, half_open_count: 0 });
+    }
+
+    /// Takes back [`Stack::listen`] for the same address and port; connections that there are go on.
+    pub fn stop_listening_at(&mut self, addr: Option<IpAddr>, port: u16) {
+        let addr = addr.map(FlowAddr::from);
+        self.listeners.retain(|listener| listener.addr != addr || listener.port != port);
+    }
+
+    /// Puts a connection under another TCP profile ([`Stack::add_profile`]), whose congestion control takes over if it is
+    /// another one. False if it is gone.
+    pub fn set_profile(&mut self, id: ConnId, profile: u16) -> bool {
+        let (Some(index), true) = (self.table.locate(id), usize::from(profile) < self.profiles.len()) else {
+            return false;
+        };
+        let Some(slot) = self.table.slot_mut(index) else { return false };
+        let name = |profile: u16| self.profiles[usize::from(profile)][0].congestion.name;
+        let before = std::mem::replace(&mut slot.profile, profile);
+        if name(before) != name(profile) {
+            slot.tcb.restart_congestion(&self.profiles[usize::from(profile)][family(slot.key.remote)]);
+        }
+        true
+    }
+
+    /// This end of a connection, unless it is gone.
+    pub fn local(&self, id: ConnId) -> Option<SocketAddr> {
+        Some(self.table.slot(self.table.locate(id)?)?.key.here())
+    }
+
+    /// What is known of a connection, unless it is gone.
+    pub fn info(&self, id: ConnId) -> Option<Info> {
+        let slot = self.table.slot(self.table.locate(id)?)?;
+        Some(slot.tcb.info(&self.profiles[usize::from(slot.profile)][family(slot.key.remote)]))
+    }
+
+    /// The host's place in the network.
+    pub const fn interface(&self) -> &Interface {
+        &self.host.interface
     }
 
     /// Accepts no more connections; those there are go on.

@@ -6,7 +6,7 @@ use crate::host;
 use crate::link::Link;
 use crate::outlet::Outlet;
 use crate::send_queue::{Acknowledged, SendQueue};
-use crate::service::{Actions, Conn, ConnId, Service};
+use crate::service::{Acknowledgement, Actions, Conn, ConnId, Service};
 use crate::stack::{Stack, drop_reason};
 use crate::table::{Reach, Slot};
 use crate::time_wait;
@@ -58,7 +58,9 @@ impl<S: Service> Stack<S> {
         let actions = intake.finish(&outcome, tcb.acked());
         // The end of what the peer had to say, and no answer: it may be holding back the rest.
         let received_len = arrival.payload.len();
-        if actions.taken > 0 && actions.offered == 0 && received_len < usize::from(config.mss) / 2 {
+        let is_last = received_len < usize::from(config.mss) / 2;
+        let by_length = actions.acknowledgement == Acknowledgement::ByLength;
+        if actions.taken > 0 && actions.offered == 0 && is_last && by_length {
             tcb.acknowledge();
         }
         // A peer that is reached another way now is first heard of by what it repeats.
@@ -131,6 +133,9 @@ impl<S: Service> Stack<S> {
         arrival: &Arrival<'_>,
         out: &mut dyn Egress,
     ) -> Result<(), DropReason> {
+        if !self.service.on_syn(key.peer(), key.here()) {
+            return Err(DropReason::ConnectionLimit);
+        }
         let Listener { profile, is_full } = self.listener_state(listener);
         let config = &self.profiles[usize::from(profile)][family(key.remote)];
         if is_full || self.table.len() >= self.limits.connection_count_max {
@@ -442,6 +447,9 @@ impl Actions {
         }
         if self.close {
             slot.tcb.close();
+        }
+        if self.acknowledgement == Acknowledgement::Now {
+            slot.tcb.acknowledge();
         }
         if self.abort {
             slot.tcb.abort();

@@ -16,11 +16,11 @@ use crate::service::{ConnId, FetchError, Payload, Service};
 use crate::stack::Stack;
 use crate::table::{Reach, Slot};
 use crate::tcp_in::{family, fresh_slot};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use tidegate_base::{DropReason, Duration, Instant, Sum};
 use tidegate_packet::{Cut, Frame, Pool};
 use tidegate_tcp::{Closed, Connection, Outgoing};
-use tidegate_wire::{EtherType, IpRepr, Protocol, tcp};
+use tidegate_wire::{EtherType, FlowAddr, IpRepr, Protocol, tcp};
 
 /// Times that a neighbour is asked for before a connection to it is given up (RFC 4861 section 10).
 const SOLICIT_COUNT_MAX: u8 = 3;
@@ -36,7 +36,9 @@ const RESERVE_COUNT: usize = 4;
 pub enum ConnectError {
     /// This stack has no address of the peer's family.
     NoAddress,
-    /// All ephemeral ports to that peer are taken.
+    /// The address that the connection should come from is not this stack's.
+    NotOurAddress,
+    /// All ephemeral ports to that peer are taken, or the one that was asked for is.
     NoPort,
     /// The limit on connections is reached.
     ConnectionLimit,
@@ -46,6 +48,9 @@ impl std::fmt::Display for ConnectError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::NoAddress => "no address of the peer's family at this interface: give it one",
+            Self::NotOurAddress => {
+                "that is no address of this interface: leave it open, or name one of its own"
+            }
             Self::NoPort => "all ephemeral ports to this peer are taken: close some connections",
             Self::ConnectionLimit => "the limit on connections is reached: raise it or close some",
         })
@@ -53,6 +58,17 @@ impl std::fmt::Display for ConnectError {
 }
 
 impl std::error::Error for ConnectError {}
+
+/// Where a client's connection comes from, and under which settings.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Origin {
+    /// An address of the interface; without one, any of the peer's family.
+    pub addr: Option<IpAddr>,
+    /// A port; zero is any that is free.
+    pub port: u16,
+    /// The TCP profile ([`Stack::add_profile`]).
+    pub profile: u16,
+}
 
 impl<S: Service> Stack<S> {
     /// Opens a connection to `remote`, on this link; [`Service::on_open`] or
@@ -64,42 +80,69 @@ impl<S: Service> Stack<S> {
         state: S::State,
         out: &mut dyn Egress,
     ) -> Result<ConnId, ConnectError> {
-        let key = self.new_flow(remote)?;
-        Ok(self.connect_flow(now, key, state, out))
+        self.connect_from(now, Origin::default(), remote, state, out)
     }
 
-    fn connect_flow(&mut self, now: Instant, key: FlowKey, state: S::State, out: &mut dyn Egress) -> ConnId {
-        let config = &self.profiles[0][family(key.remote)];
+    /// The same from an address, a port and under a profile of the caller's choice.
+    pub fn connect_from(
+        &mut self,
+        now: Instant,
+        origin: Origin,
+        remote: SocketAddr,
+        state: S::State,
+        out: &mut dyn Egress,
+    ) -> Result<ConnId, ConnectError> {
+        let key = self.new_flow(origin, remote)?;
+        Ok(self.connect_flow(now, key, origin.profile, state, out))
+    }
+
+    fn connect_flow(
+        &mut self,
+        now: Instant,
+        key: FlowKey,
+        profile: u16,
+        state: S::State,
+        out: &mut dyn Egress,
+    ) -> ConnId {
+        let config = &self.profiles[usize::from(profile)][family(key.remote)];
         let tcb = Connection::connect(now, config, self.isn.isn(now, &key));
         let reach = match self.host.neighbours.find(key.remote) {
             Some(peer) => Reach::At(Link { peer, vlan: None }),
             None => Reach::Resolving { tries: 0, next: now },
         };
-        let slot = Slot { state, is_client: true, is_accepted: true, ..fresh_slot(key, tcb, reach, 0) };
+        let slot = Slot { state, is_client: true, is_accepted: true, ..fresh_slot(key, tcb, reach, profile) };
         let index = self.table.insert(slot);
         let id = self.table.id(index);
         self.transmit(now, index, out);
         id
     }
 
-    fn new_flow(&mut self, remote: SocketAddr) -> Result<FlowKey, ConnectError> {
+    fn new_flow(&mut self, origin: Origin, remote: SocketAddr) -> Result<FlowKey, ConnectError> {
         if self.table.len() >= self.limits.connection_count_max {
             return Err(ConnectError::ConnectionLimit);
         }
         let remote_addr = remote.ip().into();
         let interface = &self.host.interface;
-        let ours = || interface.addresses().iter().filter(|a| a.is_ipv4() == remote.is_ipv4());
+        let wanted = origin.addr.map(FlowAddr::from);
+        if wanted.is_some_and(|wanted| !interface.has(wanted)) {
+            return Err(ConnectError::NotOurAddress);
+        }
+        let ours = || {
+            let own = interface.addresses().iter().filter(|a| a.is_ipv4() == remote.is_ipv4());
+            own.filter(|a| wanted.is_none_or(|wanted| wanted == **a))
+        };
         let address_count = ours().count() as u64;
         if address_count == 0 {
             return Err(ConnectError::NoAddress);
         }
+        let ports = if origin.port == 0 { EPHEMERAL_PORTS } else { origin.port..=origin.port };
         // RFC 6056 section 3.3.1: a random place to start looking from.
-        let place_count = EPHEMERAL_PORTS.len() as u64 * address_count;
+        let place_count = ports.len() as u64 * address_count;
         let first = self.rng.below(place_count);
         let flow = |n: u64| {
             let place = (first + n) % place_count;
             let local = *ours().nth((place % address_count) as usize)?;
-            let local_port = EPHEMERAL_PORTS.start() + (place / address_count) as u16;
+            let local_port = ports.start() + (place / address_count) as u16;
             Some(FlowKey { remote: remote_addr, local, remote_port: remote.port(), local_port })
         };
         let free = (0..place_count).filter_map(flow).find(|key| self.table.find(key).is_none());
@@ -211,9 +254,9 @@ impl<S: Service> Stack<S> {
             self.wake(now, id, out);
         }
         while let Some((remote, state)) = self.service.poll_connect(now) {
-            match self.new_flow(remote) {
+            match self.new_flow(Origin::default(), remote) {
                 Ok(key) => {
-                    self.connect_flow(now, key, state, out);
+                    self.connect_flow(now, key, 0, state, out);
                 }
                 Err(why) => {
                     self.service.on_connect_error(state, why);

@@ -9,17 +9,18 @@
 
 use crate::datagram::{BURST_LEN_MAX, Datagram, Reply};
 use crate::egress::Egress;
-use crate::host::{HOP_LIMIT, Host};
+use crate::host::{self, HOP_LIMIT, Host};
 use crate::interface::Interface;
 use crate::link::{self, Link};
 use crate::service::{Payload, Service};
 use crate::stack::{Stack, drop_reason};
+use std::net::SocketAddr;
 use tidegate_base::{DropReason, Instant, Sum};
 use tidegate_packet::Frame;
 use tidegate_wire::ipv4::Ipv4Header;
 use tidegate_wire::ipv6::Ipv6Header;
 use tidegate_wire::udp::{self, UdpHeader};
-use tidegate_wire::{EtherType, IpRepr};
+use tidegate_wire::{EtherType, FlowAddr, IpRepr, Protocol};
 use zerocopy::IntoBytes;
 
 /// Where in a frame a datagram is that was found good.
@@ -153,6 +154,37 @@ impl Host {
 }
 
 impl<S: Service> Stack<S> {
+    /// Sends a datagram that answers none, by `link` if the caller knows where its receiver is. [`DropReason::NoNeighbour`]:
+    /// the link was asked for the receiver, so try again; any other reason is final, or [`DropReason::RingFull`] and
+    /// [`DropReason::NoFrame`] for now.
+    pub fn send_datagram(
+        &mut self,
+        local: SocketAddr,
+        remote: SocketAddr,
+        link: Option<Link>,
+        data: &[u8],
+        out: &mut dyn Egress,
+    ) -> Result<(), DropReason> {
+        let (src, dst) = (FlowAddr::from(local.ip()), FlowAddr::from(remote.ip()));
+        if !self.host.interface.has(src) || src.is_ipv4() != dst.is_ipv4() {
+            return Err(DropReason::NotOurAddress);
+        }
+        let known = link.or_else(|| self.host.neighbours.find(dst).map(|peer| Link { peer, vlan: None }));
+        let Some(link) = known else {
+            self.host.neighbours.expect(dst);
+            self.host.solicit(src, dst, out)?;
+            return Err(DropReason::NoNeighbour);
+        };
+        let ip = IpRepr { src, dst, protocol: Protocol::Udp, hop_limit: HOP_LIMIT, ecn: 0 };
+        let len = udp::HEADER_LEN + data.len();
+        host::send_ip(&self.host.interface, link, &ip, len, out, |datagram| {
+            datagram[udp::HEADER_LEN..].copy_from_slice(data);
+            UdpHeader::emit(&ip, local.port(), remote.port(), data.len(), Sum::of(data), datagram);
+        })?;
+        self.counters.tx_datagram_count += 1;
+        Ok(())
+    }
+
     /// Puts the datagram in `frame` with those that wait for the service, which is called when they make a
     /// whole burst.
     #[inline]

@@ -20,7 +20,8 @@
 //! | [`socket`] | a bound socket that keeps a port from others | bind(2), proc_net(5) |
 //! | [`seqpacket`] | unix sockets that keep messages apart, descriptors sent along | unix(7), cmsg(3) |
 //! | [`shared_memory`] | memory that another process may write, or take away | memfd_create(2), fcntl(2), sigaction(2) |
-//! | [`event`] | eventfd, poll, timers, watching a tree of files | eventfd(2), ppoll(2), inotify(7) |
+//! | [`event`] | eventfd, poll, timers, watching a tree of files | eventfd(2), ppoll(2), timerfd_create(2), epoll(7), inotify(7) |
+//! | [`errno`] | error numbers by name | errno(3) |
 //! | [`file`] | files below a directory and nowhere else | openat2(2) |
 //! | [`clock`] | monotonic and wall-clock time | clock_gettime(2) |
 //! | [`random`] | the kernel's random bytes | getrandom(2) |
@@ -37,6 +38,7 @@
 pub mod clock;
 pub mod cpu;
 pub mod device_socket;
+pub mod errno;
 pub mod ethtool;
 pub mod event;
 pub mod file;

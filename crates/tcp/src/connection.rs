@@ -46,6 +46,8 @@ pub(crate) struct SendSpace {
     pub(crate) wl2: SeqNumber,
     /// Where the last segment sent for the first time begins.
     pub(crate) last_start: SeqNumber,
+    /// Where the last segment ends that was smaller than it could be.
+    pub(crate) small_end: SeqNumber,
     /// Window scale of the peer's window field.
     pub(crate) shift: u8,
 }
@@ -91,6 +93,8 @@ pub struct Connection {
     /// Marks that acknowledge less than this were answered already (RFC 3168 section 6.1.2).
     pub(crate) cwr_high: SeqNumber,
     pub(crate) timed_at: Instant,
+    /// Segments sent again.
+    pub(crate) sent_again_count: u32,
     pub(crate) flags: Flags,
     pub(crate) state: State,
     /// Timeouts in a row, or probes of a closed window.
@@ -115,6 +119,7 @@ impl Connection {
                 wl1: SeqNumber(0),
                 wl2: isn,
                 last_start: isn,
+                small_end: isn,
                 shift: 0,
             },
             receive: ReceiveSpace {
@@ -138,6 +143,7 @@ impl Connection {
             timed_end: isn,
             cwr_high: isn,
             timed_at: now,
+            sent_again_count: 0,
             flags: Flags::NONE,
             state,
             backoff: 0,

@@ -35,6 +35,11 @@ impl Rtt {
         if self.srtt_us == 0 { None } else { Some(Duration::from_micros(self.srtt_us as u64)) }
     }
 
+    /// How far measurements lie from the smoothed one; zero before the first.
+    pub(crate) const fn variation(&self) -> Duration {
+        Duration::from_micros(self.rttvar_us as u64)
+    }
+
     /// The shortest round trip measured; zero before.
     pub(crate) const fn min(&self) -> Duration {
         Duration::from_micros(self.min_us as u64)

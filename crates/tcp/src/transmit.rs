@@ -187,6 +187,7 @@ impl Connection {
             self.flags.set(Flags::TIMING);
             self.arm_retransmission(now, config);
         } else {
+            self.sent_again_count = self.sent_again_count.wrapping_add(1);
             // Karn: which of the two is acknowledged cannot be told (RFC 6298 section 3).
             self.flags.clear(Flags::TIMING);
         }
@@ -261,6 +262,7 @@ impl Connection {
 
     /// Sends a piece again. Never marked as ECN-capable (RFC 3168 section 6.1.5).
     fn emit_again(&mut self, now: Instant, config: &Config, piece: Piece) -> Outgoing {
+        self.sent_again_count = self.sent_again_count.wrapping_add(1);
         self.flags.clear(Flags::TIMING);
         // The timer runs anew for the oldest segment, which now has a round trip to be acknowledged.
         if piece.seq == self.send.una || matches!(self.timers.wait, Wait::None | Wait::TailProbe) {
@@ -321,6 +323,9 @@ impl Connection {
         }
         let repr = self.header(now, config, piece.seq, flags, piece.len);
         self.send.last_start = piece.seq;
+        if piece.len < self.window.mss {
+            self.send.small_end = piece.seq + piece.len;
+        }
         self.send.nxt = piece.end();
         if piece.fin {
             self.on_fin_sent();
@@ -390,7 +395,14 @@ impl Connection {
             return room >= self.send.wnd_max / 2 || self.flags.has(Flags::OVERRIDE);
         }
         let is_small = unsent < u64::from(self.window.mss);
-        !(config.nagle && is_small && self.is_in_flight() && !self.is_fin_due())
+        !(config.nagle && is_small && self.has_small_in_flight() && !self.is_fin_due())
+    }
+
+    /// Whether a small segment is in flight. Full ones do not hold a small one back: the end of a long answer would wait for
+    /// a delayed acknowledgement (docs/specs/tcp.md).
+    fn has_small_in_flight(&self) -> bool {
+        let end = self.send.small_end;
+        end.after(self.send.una) && end.at_or_before(self.send.nxt)
     }
 
     /// After an idle time the window says nothing about the path (RFC 5681 section 4.1).

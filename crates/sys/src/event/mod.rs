@@ -4,9 +4,11 @@
 
 mod directory;
 mod inotify;
+mod timer;
 
 pub use directory::DirectoryWatch;
 pub use inotify::{Change, ChangeKind, TreeWatch, WatchError};
+pub use timer::{EpollSet, TimerFd};
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};

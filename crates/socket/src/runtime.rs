@@ -1,0 +1,230 @@
+//! The loop: a port's frames to the sockets, theirs to the port, and time.
+//!
+//! ```text
+//!   poll():  what was written, timers --> rx --> sockets --> tx, once for all
+//!   as_fd(): epoll( port's descriptor | timer )            for a loop of others: readable when poll() has work
+//! ```
+
+use crate::host::Host;
+use crate::wire::Wire;
+use std::io;
+use std::net::IpAddr;
+use std::ops::{Deref, DerefMut};
+use std::os::fd::{AsFd, BorrowedFd};
+use tidegate_base::{Duration, HashKey, Instant};
+use tidegate_packet::{BATCH_LEN_MAX, Batch, HeapMemory, Pool, PoolError};
+use tidegate_port::{Port, PortCounters, TapPort};
+use tidegate_stack::{Interface, Limits, Ownership, Secrets, TcpConfig};
+use tidegate_sys::event::{EpollSet, Interest, TimerFd, poll};
+use tidegate_sys::netlink::{Netlink, NetlinkError};
+use tidegate_sys::random::RandomError;
+use tidegate_sys::tap::{Tap, TapError};
+use tidegate_sys::{clock, random};
+use tidegate_wire::MacAddr;
+
+/// Bytes of a chunk: a full Ethernet frame and its headroom.
+const CHUNK_SIZE: usize = 2048;
+/// Batches received in one round at most, so that a flood does not keep the owner waiting.
+const BATCHES_PER_ROUND: usize = 8;
+/// How long to wait before a port that took nothing is asked again.
+const RETRY_INTERVAL: Duration = Duration::from_micros(100);
+
+/// A runtime could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The memory for frames.
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+    /// The TAP device.
+    #[error(transparent)]
+    Tap(#[from] TapError),
+    /// The link of that device.
+    #[error(transparent)]
+    Link(#[from] NetlinkError),
+    /// Secrets that nobody may guess.
+    #[error(transparent)]
+    Random(#[from] RandomError),
+    /// The descriptor to wait on.
+    #[error("could not make a descriptor to wait on: {0}; raise the limit on open files")]
+    Descriptor(#[from] io::Error),
+}
+
+/// What a runtime is made with.
+#[derive(Clone, Debug)]
+pub struct RuntimeConfig {
+    /// TCP settings that sockets cannot change.
+    pub tcp: TcpConfig,
+    /// How many connections there may be.
+    pub limits: Limits,
+    /// Frames in the pool of a runtime that makes its own.
+    pub frame_count: usize,
+}
+
+impl Default for RuntimeConfig {
+    fn default() -> Self {
+        Self { tcp: TcpConfig::default(), limits: Limits::default(), frame_count: 4096 }
+    }
+}
+
+/// A host with its port, on one thread.
+pub struct Runtime {
+    host: Host<Wire>,
+    incoming: Batch,
+    timer: TimerFd,
+    set: EpollSet,
+    /// When the timer goes off.
+    armed_at: Instant,
+    /// Somebody waits on the descriptor, so that the timer must be set.
+    is_watched: bool,
+}
+
+impl Runtime {
+    /// Sockets at `interface`, whose frames come and go by `port` in chunks of `pool`.
+    pub fn new(
+        port: Box<dyn Port>,
+        pool: Pool,
+        interface: Interface,
+        config: RuntimeConfig,
+    ) -> Result<Self, OpenError> {
+        let (timer, set) = (TimerFd::new()?, EpollSet::new()?);
+        set.add(timer.as_fd(), Interest::READ)?;
+        if let Some(fd) = port.wait_fd() {
+            set.add(fd, Interest::READ)?;
+        }
+        let secret = || random::bytes().map(HashKey::new);
+        let secrets = Secrets { isn: secret()?, cookie: secret()?, flow: random::u64()? };
+        let RuntimeConfig { tcp, limits, .. } = config;
+        let wire = Wire::new(port, pool);
+        Ok(Self {
+            host: Host::new(clock::now(), interface, tcp, limits, &secrets, wire),
+            incoming: Batch::new(),
+            timer,
+            set,
+            armed_at: Instant::FAR_FUTURE,
+            is_watched: false,
+        })
+    }
+
+    /// Sockets with addresses of their own behind a new TAP device `name`, which is raised; the kernel's end gets no address.
+    ///
+    /// Needs CAP_NET_ADMIN.
+    pub fn on_tap(
+        name: &str,
+        addresses: impl IntoIterator<Item = IpAddr>,
+        config: RuntimeConfig,
+    ) -> Result<Self, OpenError> {
+        let tap = Tap::open(name)?;
+        let mut netlink = Netlink::open()?;
+        let link = netlink.link(tap.name())?;
+        netlink.set_up(link.ifindex, true)?;
+        let mut mac: [u8; 6] = random::bytes()?;
+        // Locally administered, and one station (IEEE 802, section 8.2).
+        mac[0] = mac[0] & 0xfc | 2;
+        let interface = Interface::new(MacAddr(mac), addresses, link.mtu as usize, Ownership::Address);
+        let port = TapPort::new(tap, interface.frame_len_max());
+        let memory = HeapMemory::new(config.frame_count * CHUNK_SIZE);
+        let pool = Pool::new(Box::new(memory), CHUNK_SIZE)?;
+        Self::new(Box::new(port), pool, interface, config)
+    }
+
+    /// One round; returns how many frames it received. Does not wait.
+    pub fn poll(&mut self) -> usize {
+        let now = clock::now();
+        self.host.poll(now);
+        let mut count = 0;
+        for _ in 0..BATCHES_PER_ROUND {
+            let received = self.host.egress().receive(&mut self.incoming);
+            self.host.input_batch(now, &mut self.incoming);
+            count += received;
+            if received < BATCH_LEN_MAX {
+                break;
+            }
+        }
+        self.host.egress().flush();
+        if self.is_watched {
+            self.arm(now);
+        }
+        count
+    }
+
+    /// Sends what was written, waits until there is an event or `timeout` has passed, and returns. Without a timeout it
+    /// waits for an event.
+    pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        let until = timeout.map_or(Instant::FAR_FUTURE, |timeout| clock::now() + timeout);
+        loop {
+            self.poll();
+            let now = self.host.now();
+            if self.host.has_event() || now >= until {
+                return Ok(());
+            }
+            let due = self.next_deadline().map_or(until, |due| due.min(until));
+            let time = (due != Instant::FAR_FUTURE).then(|| due.since(clock::now()));
+            let descriptors = self.host.egress().wait_fd().map(|fd| (fd, Interest::READ));
+            poll(descriptors.as_slice(), time)?;
+        }
+    }
+
+    /// When [`poll`](Self::poll) has something to do even if no frame arrives; a time in the past: now.
+    pub fn next_deadline(&mut self) -> Option<Instant> {
+        if self.host.egress().is_stuck() {
+            return Some(self.host.now() + RETRY_INTERVAL);
+        }
+        match self.host.next_deadline() {
+            // Connections wait for room in the port.
+            Some(Instant::ZERO) if !self.host.has_work() => Some(self.host.now() + RETRY_INTERVAL),
+            due => due,
+        }
+    }
+
+    /// What the port did so far.
+    pub fn port_counters(&mut self) -> PortCounters {
+        self.host.egress().counters()
+    }
+
+    /// From now on, [`as_fd`](AsFd::as_fd) is readable whenever [`poll`](Self::poll) has something to do.
+    pub fn watch(&mut self) -> BorrowedFd<'_> {
+        self.is_watched = true;
+        self.arm(clock::now());
+        self.set.as_fd()
+    }
+
+    /// Sets the timer where it would go off too late, or has gone off. Too early costs a round, and less than setting it
+    /// anew in each.
+    fn arm(&mut self, now: Instant) {
+        let due = self.next_deadline().unwrap_or(Instant::FAR_FUTURE);
+        if due < self.armed_at || self.armed_at <= now {
+            self.armed_at = due;
+            // A timer that cannot be set is one of a process that is ending.
+            let _ = self.timer.set((due != Instant::FAR_FUTURE).then_some(due));
+        }
+    }
+
+    /// After socket calls outside of a round: the descriptor becomes readable if they left something to do.
+    pub fn settle(&mut self) {
+        if self.is_watched && self.host.has_work() && self.armed_at > Instant::ZERO {
+            self.armed_at = Instant::ZERO;
+            let _ = self.timer.set(Some(Instant::ZERO));
+        }
+    }
+}
+
+impl AsFd for Runtime {
+    /// To wait on with epoll or poll, for reading, after [`watch`](Self::watch).
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.set.as_fd()
+    }
+}
+
+impl Deref for Runtime {
+    type Target = Host<Wire>;
+    fn deref(&self) -> &Host<Wire> {
+        &self.host
+    }
+}
+
+impl DerefMut for Runtime {
+    /// The socket calls.
+    fn deref_mut(&mut self) -> &mut Host<Wire> {
+        &mut self.host
+    }
+}
