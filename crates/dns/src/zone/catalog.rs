@@ -140,7 +140,9 @@ impl Catalog {
 
     /// The last of `suffixes`, which run from the root down, that is an apex.
     fn longest<'n>(&self, suffixes: impl Iterator<Item = Key<'n>>) -> Option<&Hosting> {
-        let lengths = suffixes.enumerate().filter(|(length, _)| self.lengths & 1 << length != 0);
+        let length_count = (u128::BITS - self.lengths.leading_zeros()) as usize;
+        let lengths =
+            suffixes.take(length_count).enumerate().filter(|(length, _)| self.lengths & 1 << length != 0);
         lengths.filter_map(|(_, key)| self.exact(key)).last()
     }
 

@@ -25,9 +25,10 @@ impl Zone {
         Some(Node { zone: self, at })
     }
 
-    /// The longest ancestor of `name` that is a node; the apex if there is none.
+    /// The longest ancestor of `name`, itself no node, that is one; the apex if there is none.
     pub(super) fn closest_encloser(&self, name: &Folded) -> Node<'_> {
-        let below_apex = name.suffixes().skip(1 + usize::from(self.apex_labels));
+        let ancestors = name.suffixes().take(name.name().label_count());
+        let below_apex = ancestors.skip(1 + usize::from(self.apex_labels));
         below_apex.map_while(|key| self.exact(key)).last().unwrap_or(self.apex_node())
     }
 
