@@ -104,6 +104,8 @@ const LOOK_INTERVAL: std::time::Duration = std::time::Duration::from_millis(1);
 
 /// The part of a pool that one port may keep ready for receiving.
 const FILL_SHARE: usize = 4;
+/// The part that ports which share a pool leave for sending, but for a batch each.
+const SEND_SHARE: usize = 8;
 
 impl AfXdpPort {
     /// Opens `queue` of the device `ifindex`, exchanging frames through `umem`, which must be that of `pool`;
@@ -197,7 +199,8 @@ impl AfXdpPort {
         if missing < (BATCH_LEN_MAX as u32).min(self.fill_level) {
             return;
         }
-        let room = self.socket.fill.room(missing).min(missing);
+        let wanted = missing.min(self.spare(pool));
+        let room = self.socket.fill.room(wanted).min(wanted);
         for _ in 0..room {
             let Some(chunk) = pool.alloc().and_then(|frame| pool.submit(frame)) else { break };
             self.socket.fill.push(chunk.0);
@@ -205,6 +208,13 @@ impl AfXdpPort {
         }
         self.filled += self.socket.fill.publish();
         self.socket.wake_rx();
+    }
+
+    /// Chunks that may go out to receive into.
+    #[inline]
+    fn spare(&self, pool: &Pool) -> u32 {
+        let spare = pool.free_count().saturating_sub(pool.chunk_count() / SEND_SHARE) as u32;
+        spare.max((BATCH_LEN_MAX as u32).saturating_sub(self.filled))
     }
 
     /// Takes back the chunks of frames that were sent.
@@ -379,14 +389,12 @@ impl Port for AfXdpPort {
         if is_done { out.iter().collect() } else { Vec::new() }
     }
 
-    /// Makes one system call, to ask the kernel for its drops.
+    /// Makes one system call, to ask the kernel for its drops. A frame that found the fill ring empty is among those
+    /// that were dropped.
     fn counters(&self) -> PortCounters {
         let kernel = self.socket.statistics().unwrap_or_default();
         PortCounters {
-            rx_drop_count: self.counters.rx_drop_count
-                + kernel.rx_dropped
-                + kernel.rx_ring_full
-                + kernel.fill_ring_empty,
+            rx_drop_count: self.counters.rx_drop_count + kernel.rx_dropped + kernel.rx_ring_full,
             tx_drop_count: self.counters.tx_drop_count + kernel.tx_invalid_descriptors,
             syscall_count: self.counters.syscall_count + self.socket.syscall_count(),
             ..self.counters

@@ -17,7 +17,7 @@ use tidegate_sys::netlink::{Netlink, QueueWatch, VethEnd};
 use tidegate_sys::netns::Netns;
 use tidegate_sys::packet_socket::PacketSocket;
 use tidegate_sys::tap::Tap;
-use tidegate_sys::xsk::{BusyPoll, Umem, XskConfig};
+use tidegate_sys::xsk::{BindMode, BusyPoll, Umem, XskConfig};
 
 /// Local experimental EtherType 1 (IEEE 802): what these tests send, and the kernel never.
 const ETHERTYPE: [u8; 2] = [0x88, 0xb5];
@@ -101,6 +101,10 @@ impl End {
     }
 }
 
+fn drop_count_of(end: &End) -> u64 {
+    end.port.counters().rx_drop_count
+}
+
 fn wait(port: &impl Port) {
     let ready = poll(&[(port.wait_fd().unwrap(), Interest::READ)], Some(Duration::from_secs(5))).unwrap();
     assert_eq!(ready, 1, "nothing came in 5 s: {:?}", port.counters());
@@ -173,6 +177,38 @@ fn no_chunk_is_lost_over_many_rounds() {
             let occupancy = end.pool.occupancy();
             assert_eq!((occupancy.held_count, occupancy.free_count + occupancy.submitted_count), (0, 256));
         }
+    });
+}
+
+#[test]
+fn a_frame_that_finds_no_chunk_is_dropped_once() {
+    const SENT_COUNT: u64 = 100;
+    beside_veth(1, |a, b| {
+        let config = XskConfig { mode: BindMode::Copy, fill_size: 64, ..XskConfig::default() };
+        let (mut near, mut far) = (End::open(a, &config, 512), End::open(b, &config, 512));
+        for number in 0..SENT_COUNT as u32 {
+            let mut batch = Batch::new();
+            batch.push(numbered(&mut near.pool, number, 60)).unwrap();
+            near.send(&mut batch);
+        }
+        until("what finds no chunk is dropped", || drop_count_of(&far) >= SENT_COUNT - 64);
+        let mut seen = 0;
+        while seen + drop_count_of(&far) < SENT_COUNT {
+            seen += far.numbers().len() as u64;
+        }
+        assert_eq!((seen, drop_count_of(&far)), (64, SENT_COUNT - 64));
+    });
+}
+
+#[test]
+fn ports_that_share_a_pool_leave_frames_to_send() {
+    beside_veth(4, |a, _| {
+        let mut pool = pool(256);
+        let umem = Umem::of_pool(&pool);
+        let config = XskConfig::default();
+        let ports = [0, 1, 2, 3].map(|queue| AfXdpPort::open(a, queue, &umem, &config, &mut pool).unwrap());
+        assert_eq!(pool.free_count(), 256 / 8, "an eighth of the pool");
+        drop(ports);
     });
 }
 

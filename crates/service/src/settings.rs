@@ -12,6 +12,10 @@ use tidegate_modules::ImpairConfig;
 use tidegate_pipeline::WorkerConfig;
 use tidegate_sys::xsk::{BindMode, BusyPoll, XskConfig};
 
+/// Frames that may come before a worker has its turn, and datagrams beyond them are lost. A receive thread of the kernel
+/// on the same processor may run for a tick first: 4 ms (`CONFIG_HZ=250`) of a million frames a second.
+const BURST_LEN_MAX: u32 = 4096;
+
 /// Where one service is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -59,7 +63,13 @@ impl Settings {
             poll_us: u32::try_from(span.0.as_micros()).unwrap_or(u32::MAX),
             budget: 64,
         });
-        XskConfig { mode, busy_poll, ..XskConfig::default() }
+        XskConfig {
+            mode,
+            busy_poll,
+            rx_size: BURST_LEN_MAX,
+            fill_size: BURST_LEN_MAX,
+            ..XskConfig::default()
+        }
     }
 
     /// How workers run.

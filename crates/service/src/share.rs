@@ -13,8 +13,8 @@ use tidegate_sys::cpu;
 
 /// Frames up to this MTU fit a chunk of 2 KiB, with room for headroom and a VLAN tag.
 const SMALL_MTU_MAX: usize = 1600;
-/// The least memory of a pool: its rings filled, and as much again on the way.
-const POOL_SIZE_MIN: usize = 16 << 20;
+/// The least memory of a pool for each of its queues: a quarter of it is what a burst is received into.
+const QUEUE_SIZE_MIN: usize = 32 << 20;
 /// The most: beyond it, ready packets crowd each other out of the processor's caches anyway.
 const POOL_SIZE_MAX: usize = 1 << 30;
 
@@ -45,7 +45,9 @@ pub fn share_out(settings: &Settings, devices: &[Device]) -> Vec<Share> {
     let mtu = |lane: &Lane| devices[lane.device].nic.interface.mtu();
     let share = |lanes: Vec<Lane>| Share {
         chunk_size: chunk_size(lanes.iter().map(mtu).max().unwrap_or(0)),
-        pool_size: (settings.frame_memory() as usize / worker_count).clamp(POOL_SIZE_MIN, POOL_SIZE_MAX),
+        pool_size: (settings.frame_memory() as usize / worker_count)
+            .max(QUEUE_SIZE_MIN * lanes.len())
+            .min(POOL_SIZE_MAX),
         lanes,
     };
     lanes_of(&queue_counts, worker_count).into_iter().map(share).collect()

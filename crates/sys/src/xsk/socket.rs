@@ -67,7 +67,7 @@ pub enum Wake {
 /// What the kernel could not deliver or send: `struct xdp_statistics`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct XskStatistics {
-    /// Frames lost for other reasons than the following, such as being larger than a chunk.
+    /// Frames lost because the fill ring was empty (in copy mode), or because they are larger than a chunk.
     pub rx_dropped: u64,
     /// Fill entries that named no chunk of the UMEM.
     pub rx_invalid_descriptors: u64,
@@ -75,7 +75,7 @@ pub struct XskStatistics {
     pub tx_invalid_descriptors: u64,
     /// Frames lost because the receive ring was full.
     pub rx_ring_full: u64,
-    /// How often a frame arrived and the fill ring had no chunk for it.
+    /// How often the kernel (in copy mode, for each frame that it drops) or the driver found the fill ring empty.
     pub fill_ring_empty: u64,
     /// How often the kernel looked for something to send and found nothing.
     pub tx_ring_empty: u64,
@@ -338,7 +338,7 @@ fn while_busy(mut attempt: impl FnMut() -> io::Result<i32>) -> io::Result<i32> {
     attempt()
 }
 
-const BUSY_RETRY_COUNT: u32 = 100;
+const BUSY_RETRY_COUNT: u32 = 1000;
 const BUSY_RETRY_WAIT: std::time::Duration = std::time::Duration::from_millis(3);
 
 /// Prefer busy polling, for how long, and with which budget (networking/napi.rst, "Busy polling").
