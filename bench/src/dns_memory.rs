@@ -8,6 +8,7 @@
 
 use crate::in_memory::{self, CLIENT, CLIENT_MAC, SERVER, SERVER_MAC, drive, server_busy, stack};
 use anyhow::{Context as _, ensure};
+use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use tidegate_base::{Duration, Rng, Sum};
@@ -104,26 +105,69 @@ struct Case {
     batch_len: usize,
 }
 
+/// What one case came to, in nanoseconds of the server's own modules an answer.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Row {
+    pub(crate) name_count: u32,
+    pub(crate) asked: String,
+    pub(crate) keys: String,
+    pub(crate) store: String,
+    pub(crate) batch_len: usize,
+    pub(crate) median_ns: f64,
+    pub(crate) best_ns: f64,
+}
+
+impl Args {
+    /// What stands beside a comparison with other servers: wire keys and names drawn alike, with EDNS as resolvers ask.
+    pub(crate) fn beside_comparison() -> Self {
+        Self {
+            names: vec![1, 100_000, 1_000_000],
+            batches: vec![1, 2, 4, 8, 16, 32, 64],
+            batch_names: 100_000,
+            edns: true,
+            cookie: false,
+            absent: false,
+            one_by_one: false,
+            counted: false,
+            mode: None,
+            keys: Some(keys_name(KeyForm::Wire).into()),
+            asked: Some(asked_name(Popularity::Uniform).into()),
+            slice_ms: 20,
+            slices: 15,
+            cpu: 1,
+        }
+    }
+}
+
 #[allow(clippy::print_stdout)] // its table is what a bench is for
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    ensure!(args.slices > 0, "nothing to run: give --slices");
-    tidegate_sys::cpu::pin_current_thread(args.cpu)
-        .with_context(|| format!("run on processor {}", args.cpu))?;
     println!(
         "{:>9} {:>8} {:>9} {:>9} {:>6} {:>10} {:>12} {:>10} {:>12}",
         "names", "asked", "keys", "store", "batch", "ns/answer", "answers/s", "best ns", "best a/s"
     );
-    let mut zones: Vec<(u32, Arc<Catalog>)> = Vec::new();
+    measure(args, print_row)?;
+    Ok(())
+}
+
+/// Takes all cases, on the thread that calls, which stays on their processor; `on_row` sees each as it comes.
+pub(crate) fn measure(args: &Args, on_row: impl Fn(&Row)) -> anyhow::Result<Vec<Row>> {
+    ensure!(args.slices > 0, "nothing to run: give --slices");
+    tidegate_sys::cpu::pin_current_thread(args.cpu)
+        .with_context(|| format!("run on processor {}", args.cpu))?;
+    let mut rows = Vec::new();
+    let mut last: Option<(u32, Arc<Catalog>)> = None;
     for case in cases(args)? {
-        let loaded = zones.iter().find(|(name_count, _)| *name_count == case.name_count);
+        let loaded = last.take().filter(|(name_count, _)| *name_count == case.name_count);
         let catalog = match loaded {
-            Some((_, catalog)) => Arc::clone(catalog),
+            Some((_, catalog)) => catalog,
             None => catalog(case.name_count)?,
         };
-        zones = vec![(case.name_count, Arc::clone(&catalog))];
-        print_case(case, &run_case(args, case, catalog)?);
+        last = Some((case.name_count, Arc::clone(&catalog)));
+        let row = Row::new(case, &run_case(args, case, catalog)?);
+        on_row(&row);
+        rows.push(row);
     }
-    Ok(())
+    Ok(rows)
 }
 
 fn cases(args: &Args) -> anyhow::Result<Vec<Case>> {
@@ -189,17 +233,28 @@ const fn mode_name(mode: Mode) -> &'static str {
     }
 }
 
+impl Row {
+    /// `slices` are nanoseconds an answer, the best first.
+    fn new(case: Case, slices: &[f64]) -> Self {
+        Self {
+            name_count: case.name_count,
+            asked: asked_name(case.popularity).into(),
+            keys: keys_name(case.key_form).into(),
+            store: mode_name(case.mode).into(),
+            batch_len: case.batch_len,
+            median_ns: slices[slices.len() / 2],
+            best_ns: slices[0],
+        }
+    }
+}
+
 #[allow(clippy::print_stdout)] // likewise
-fn print_case(case: Case, slices: &[f64]) {
-    let (median, best) = (slices[slices.len() / 2], slices[0]);
-    let (asked, keys) = (asked_name(case.popularity), keys_name(case.key_form));
+fn print_row(row: &Row) {
+    let Row { name_count, asked, keys, store, batch_len, median_ns, best_ns } = row;
     println!(
-        "{:>9} {asked:>8} {keys:>9} {:>9} {:>6} {median:>10.1} {:>12.0} {best:>10.1} {:>12.0}",
-        case.name_count,
-        mode_name(case.mode),
-        case.batch_len,
-        1e9 / median,
-        1e9 / best,
+        "{name_count:>9} {asked:>8} {keys:>9} {store:>9} {batch_len:>6} {median_ns:>10.1} {:>12.0} {best_ns:>10.1} {:>12.0}",
+        1e9 / median_ns,
+        1e9 / best_ns,
     );
 }
 

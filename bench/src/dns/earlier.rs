@@ -14,6 +14,7 @@ use serde::Deserialize;
 use super::Saturations;
 use super::report::{Borne, FILE_NAME, Findings, ZoneFacts};
 use super::turn::Sample;
+use crate::dns_memory::Row;
 use crate::machine::Machine;
 
 /// The results of an earlier run, as far as another goes on from them.
@@ -24,6 +25,8 @@ pub(crate) struct Earlier {
     zones: Vec<ZoneFacts>,
     saturations: Vec<Borne>,
     samples: Vec<Sample>,
+    #[serde(default)]
+    in_memory: Vec<Row>,
 }
 
 impl Earlier {
@@ -57,7 +60,8 @@ impl Earlier {
 
     /// Puts what was found now behind what was found then.
     pub(crate) fn join(self, now: Findings) -> Findings {
-        let Earlier { mut machine, mut zones, saturations: borne, mut samples, .. } = self;
+        let Earlier { mut machine, mut zones, saturations: borne, mut samples, in_memory, .. } = self;
+        let now_in_memory = now.in_memory;
         machine.join(now.machine);
         let places: Vec<usize> = now.zones.into_iter().map(|zone| place(&mut zones, zone)).collect();
         let mut round_counts: BTreeMap<_, u32> = BTreeMap::new();
@@ -74,7 +78,8 @@ impl Earlier {
         let now =
             now.saturations.into_iter().map(|((zone, contender), found)| ((places[zone], contender), found));
         let saturations = then.chain(now).collect();
-        Findings { machine, zones, samples, saturations }
+        let in_memory = if now_in_memory.is_empty() { in_memory } else { now_in_memory };
+        Findings { machine, zones, samples, saturations, in_memory }
     }
 }
 
@@ -125,7 +130,7 @@ mod tests {
         let machine = Machine::describe(&[]);
         let (zones, samples) = (vec![zone("a"), zone("b")], vec![sample(1, 0), sample(1, 1)]);
         let saturations = vec![Borne { zone: 1, contender: NSD, saturation: BORNE }];
-        Earlier { machine, seconds: 1, zones, saturations, samples }
+        Earlier { machine, seconds: 1, zones, saturations, samples, in_memory: Vec::new() }
     }
 
     #[test]
@@ -135,6 +140,7 @@ mod tests {
             zones: vec![zone("b"), zone("c")],
             samples: vec![sample(0, 0), sample(1, 0)],
             saturations: Saturations::from([((1, NSD), BORNE)]),
+            in_memory: Vec::new(),
         };
         let all = earlier().join(now);
         let labels: Vec<&str> = all.zones.iter().map(|zone| zone.label.as_str()).collect();

@@ -4,8 +4,10 @@ use serde::Serialize;
 
 use super::batches::batched;
 use super::median::Median;
+use super::memory;
 use super::plan::{HALF, Load, NEARLY_ALL};
 use super::report::ZoneFacts;
+use crate::dns_memory::Row;
 
 /// One aim, as a number that is to be reached, or not to be passed.
 #[derive(Clone, Debug, Serialize)]
@@ -28,10 +30,10 @@ const NOISE: f64 = 0.01;
 impl Goal {
     /// What can be said of the zones and servers that were measured. Of Tidegate's configurations the one with the
     /// least processor time an answer counts.
-    pub(crate) fn all(zones: &[ZoneFacts], medians: &[Median]) -> Vec<Goal> {
+    pub(crate) fn all(zones: &[ZoneFacts], medians: &[Median], in_memory: &[Row]) -> Vec<Goal> {
         let of_zones =
             zones.iter().enumerate().flat_map(|(index, facts)| of_zone(index, &facts.label, medians));
-        of_zones.chain(of_batches(medians)).collect()
+        of_zones.chain(of_batches(medians)).chain(of_memory(in_memory)).collect()
     }
 
     /// As a table; empty where Tidegate was not measured.
@@ -95,4 +97,13 @@ fn of_batches(medians: &[Median]) -> Option<Goal> {
     let of = |size: u16| batched.iter().find(|(batch, _)| *batch == size).map(|(_, m)| m.answers_per_s);
     let measured = of(32)? / of(1)?;
     Some(Goal { what: "answers/s, batch 32 / batch 1, overload".into(), aim: Aim::AtLeast(2.0), measured })
+}
+
+fn of_memory(rows: &[Row]) -> impl Iterator<Item = Goal> {
+    let goal = |what: &str, aim, measured: Option<f64>| {
+        measured.map(|measured| Goal { what: what.into(), aim: Aim::AtLeast(aim), measured })
+    };
+    let rate = goal("memory port, 100 k names: M answers/s a core", 6.0, memory::best_rate(rows, 100_000));
+    let gain = goal("memory port: answers/s, batch 32 / batch 1", 2.0, memory::batch_gain(rows));
+    rate.into_iter().chain(gain)
 }

@@ -16,6 +16,7 @@ mod earlier;
 mod generate;
 mod goals;
 mod median;
+mod memory;
 mod plan;
 mod report;
 mod saturation;
@@ -43,7 +44,7 @@ use crate::binary::tidegate_binary;
 use crate::machine::Machine;
 use crate::terms;
 
-/// Options of the bench. Without any it is the run that README quotes, and takes an hour and more; `--add` makes it in parts.
+/// Options of the bench. Without any it is the whole comparison; `--add` makes it in parts.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Args {
     /// Two minutes' look: 10 k names, one round, written below target/
@@ -70,6 +71,9 @@ pub(crate) struct Args {
     /// No batch sizes
     #[arg(long, conflicts_with = "batches")]
     no_batches: bool,
+    /// Not the name server alone, over the memory port
+    #[arg(long)]
+    no_memory: bool,
     /// Count what dns.json has already as earlier rounds, of other zones and servers too: a run in parts
     #[arg(long)]
     add: bool,
@@ -110,7 +114,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let facts: Vec<ZoneFacts> = zones.iter().map(ZoneFacts::of).collect();
     let mut saturations = earlier.as_ref().map(|earlier| earlier.saturations(&facts)).unwrap_or_default();
     let samples = measure(&plan, &programs, &zones, &mut saturations)?;
-    let found = Findings { machine, zones: facts, samples, saturations };
+    let in_memory = if plan.has_memory { memory::measure()? } else { Vec::new() };
+    let found = Findings { machine, zones: facts, samples, saturations, in_memory };
     let found = match earlier {
         Some(earlier) => earlier.join(found),
         None => found,

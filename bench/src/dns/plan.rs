@@ -81,6 +81,10 @@ pub(crate) struct Plan {
     pub(crate) batches: Vec<u16>,
     pub(crate) rounds: u32,
     pub(crate) seconds: u32,
+    /// Tidegate over the memory port too.
+    pub(crate) has_memory: bool,
+    /// Every form of key on every zone, not only where forms are compared.
+    has_all_keys: bool,
     /// The interrupts of the server's device are deferred.
     pub(crate) is_deferred: bool,
     pub(crate) out: PathBuf,
@@ -99,8 +103,10 @@ impl Plan {
             servers: or_else(&args.servers, if quick { QUICK_SERVERS } else { ServerKind::value_variants() }),
             names: or_else(&args.names, if quick { QUICK_NAMES } else { NAMES }),
             batches,
-            rounds: args.rounds.unwrap_or(if quick { 1 } else { 5 }),
+            rounds: args.rounds.unwrap_or(if quick { 1 } else { 3 }),
             seconds: args.seconds,
+            has_memory: !quick && !args.no_memory,
+            has_all_keys: !args.servers.is_empty(),
             is_deferred: !args.no_defer,
             out: args
                 .out
@@ -109,10 +115,14 @@ impl Plan {
         }
     }
 
-    /// Who serves the zone at `index`: every server, and where batch sizes are compared, Tidegate with each.
+    /// Who serves the zone at `index`: every server, decompressed keys on one zone only unless they are asked for, and
+    /// where batch sizes are compared, Tidegate with each.
     pub(crate) fn contenders(&self, index: usize, zones: &[Zone]) -> Vec<Contender> {
-        let plain = self.servers.iter().map(|&server| Contender { server, batch: None });
-        let batched = self.batches.iter().filter(|_| index == batch_zone(zones)).filter_map(|&batch| {
+        let has_all_keys = self.has_all_keys || index == nearest(zones, KEY_ZONE);
+        let servers = self.servers.iter().filter(|server| has_all_keys || !server.has_decompressed_keys());
+        let plain = servers.map(|&server| Contender { server, batch: None });
+        let has_batches = index == nearest(zones, BATCH_ZONE);
+        let batched = self.batches.iter().filter(|_| has_batches).filter_map(|&batch| {
             self.batched_server().map(|server| Contender { server, batch: Some(batch) })
         });
         plain.chain(batched).collect()
@@ -121,15 +131,18 @@ impl Plan {
     /// Whose batch sizes are compared: the first of Tidegate's.
     pub(crate) fn batched_server(&self) -> Option<ServerKind> {
         let ours = || self.servers.iter().copied().filter(|server| server.is_tidegate());
-        ours().find(|&server| server == ServerKind::WireMemcopy).or_else(|| ours().next())
+        ours().find(|&server| server == ServerKind::WireInPlace).or_else(|| ours().next())
     }
 }
 
-/// The zone that batch sizes are compared on: the one nearest to 10 k names, for that fits into caches and yet is
-/// a zone.
-fn batch_zone(zones: &[Zone]) -> usize {
-    const TYPICAL: f64 = 10_000.0;
-    let distance = |zone: &Zone| (f64::from(zone.name_count().max(1)) / TYPICAL).log10().abs();
+/// Names of the zone that batch sizes are compared on: it fits into caches and yet is a zone.
+const BATCH_ZONE: f64 = 10_000.0;
+/// Names of the zone that forms of keys are compared on: it does not fit.
+const KEY_ZONE: f64 = 100_000.0;
+
+/// The zone that has nearest to so many names.
+fn nearest(zones: &[Zone], name_count: f64) -> usize {
+    let distance = |zone: &Zone| (f64::from(zone.name_count().max(1)) / name_count).log10().abs();
     let nearest = zones.iter().enumerate().min_by(|(_, a), (_, b)| distance(a).total_cmp(&distance(b)));
     nearest.map_or(0, |(index, _)| index)
 }

@@ -9,11 +9,13 @@ use super::Saturations;
 use super::batches;
 use super::goals::Goal;
 use super::median::{Median, find};
+use super::memory;
 use super::plan::{Contender, HALF, Load, NEARLY_ALL, PACED_PER_S, TOO_MUCH};
 use super::saturation::Saturation;
 use super::server::ServerKind;
 use super::turn::Sample;
 use super::zone::Zone;
+use crate::dns_memory::Row;
 use crate::machine::Machine;
 use crate::plot::{Panel, Plot, Series};
 use crate::results::{self, or_dash};
@@ -46,6 +48,8 @@ pub(crate) struct Findings {
     pub(crate) zones: Vec<ZoneFacts>,
     pub(crate) samples: Vec<Sample>,
     pub(crate) saturations: Saturations,
+    /// Tidegate over the memory port.
+    pub(crate) in_memory: Vec<Row>,
 }
 
 /// The results of a run.
@@ -59,6 +63,7 @@ pub(crate) struct Report {
     saturations: Vec<Borne>,
     goals: Vec<Goal>,
     medians: Vec<Median>,
+    in_memory: Vec<Row>,
     samples: Vec<Sample>,
 }
 
@@ -77,7 +82,7 @@ impl ZoneFacts {
 impl Report {
     /// What is to be said of `findings`, each measurement of which took so many seconds.
     pub(crate) fn new(seconds: u32, findings: Findings) -> Report {
-        let Findings { machine, zones, samples, saturations } = findings;
+        let Findings { machine, zones, samples, saturations, in_memory } = findings;
         let borne = saturations.into_iter().map(|((zone, contender), saturation)| Borne {
             zone,
             contender,
@@ -88,10 +93,11 @@ impl Report {
             machine,
             rounds: round_counts(&samples),
             seconds,
-            goals: Goal::all(&zones, &medians),
+            goals: Goal::all(&zones, &medians, &in_memory),
             zones,
             saturations: borne.collect(),
             medians,
+            in_memory,
             samples,
         }
     }
@@ -103,6 +109,7 @@ impl Report {
             text.push_str(&self.zone_text(zone));
         }
         text.push_str(&batches::table(&self.medians));
+        text.push_str(&memory::table(&self.in_memory));
         text.push_str(&Goal::table(&self.goals));
         text.push_str(&self.footer());
         text

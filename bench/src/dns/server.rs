@@ -70,6 +70,10 @@ impl ServerKind {
         }
     }
 
+    pub(crate) fn has_decompressed_keys(self) -> bool {
+        self.choices().is_some_and(|(keys, _)| keys == "decompressed")
+    }
+
     pub(crate) fn is_tidegate(self) -> bool {
         self.choices().is_some()
     }
