@@ -22,7 +22,7 @@ const ALLOWED: [(&str, &[&str]); 31] = [
     ("stack", &["base", "wire", "packet", "tcp"]),
     ("socket", &["base", "wire", "packet", "sys", "tcp", "port", "stack"]),
     ("pipeline", &["base", "packet", "port", "sys"]),
-    ("mux", &["wire", "sys", "bpf", "port", "stack"]),
+    ("mux", &["base", "wire", "sys", "bpf", "port", "stack"]),
     ("content", &["base", "packet", "sys"]),
     ("modules", &["base", "wire", "table", "packet", "port", "stack", "pipeline"]),
     ("web", &["base", "config", "logfile", "packet", "stack", "content"]),

@@ -135,12 +135,13 @@ impl AfXdpPort {
     pub fn bind_opened(
         opened: OwnedFd,
         ifindex: u32,
+        queue: u32,
         mtu: usize,
         umem: &Umem,
         config: &XskConfig,
     ) -> Result<AfXdpPort, AfXdpError> {
-        let socket = XskSocket::bind_opened(opened, ifindex, 0, umem, config)?;
-        Ok(Self::of(socket, ifindex, 0, mtu, config))
+        let socket = XskSocket::bind_opened(opened, ifindex, queue, umem, config)?;
+        Ok(Self::of(socket, ifindex, queue, mtu, config))
     }
 
     fn of(socket: XskSocket, ifindex: u32, queue: u32, mtu: usize, config: &XskConfig) -> Self {
