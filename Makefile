@@ -8,7 +8,7 @@ GARBAGE ?= 100000000
 RUN_AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E env "PATH=$$PATH")
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test fuzz-dns bench-web bench-dns bench-memory bench-flood bench-idle bench-bodies bench-stream bench-churn bench-pipeline bench-rates bench-vxlan check python deny deps
+.PHONY: help serve install test fuzz-dns bench-web bench-dns bench-memory bench-flood bench-idle bench-bodies bench-stream bench-churn bench-pipeline bench-rates bench-vxlan check python deny deps
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,6 +17,11 @@ serve: ## Build and serve examples/site on a virtual NIC: curl http://10.77.0.2/
 	@scripts/deps build
 	@$(CARGO) build --quiet --release --locked --package tidegate-cli
 	@exec $(RUN_AS_ROOT) target/release/tidegate web --root $(SITE)
+
+install: ## Install libtidegate, its header, pkg-config file and manual: PREFIX (/usr/local), DESTDIR
+	@scripts/deps build
+	@$(CARGO) build --quiet --release --locked --package tidegate-capi
+	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" scripts/install-library target/release/libtidegate.so
 
 test: ## Run every test, end to end ones included (as root: they make network namespaces)
 	@scripts/deps test

@@ -15,7 +15,7 @@ const FUNCTION_LINES_MAX: usize = 70;
 const EMPTY_NAMES: [&str; 5] = ["util", "utils", "common", "misc", "helpers"];
 
 /// Crates in which `unsafe` may stand, each time with its `SAFETY:` line.
-const UNSAFE: [&str; 3] = ["crates/packet", "crates/sys", "crates/bpf"];
+const UNSAFE: [&str; 4] = ["crates/packet", "crates/sys", "crates/bpf", "crates/capi"];
 
 /// Marks of unfinished work, written so that this file does not find itself.
 const UNFINISHED: [&str; 5] = [

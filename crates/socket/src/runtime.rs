@@ -10,7 +10,7 @@ use crate::wire::Wire;
 use std::io;
 use std::net::IpAddr;
 use std::ops::{Deref, DerefMut};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use tidegate_base::{Duration, HashKey, Instant};
 use tidegate_packet::{BATCH_LEN_MAX, Batch, HeapMemory, Pool, PoolError};
 use tidegate_port::{Port, PortCounters, TapPort};
@@ -141,7 +141,7 @@ impl Runtime {
             }
         }
         self.host.egress().flush();
-        if self.is_watched {
+        if self.is_watched || self.armed_at <= now {
             self.arm(now);
         }
         count
@@ -188,10 +188,21 @@ impl Runtime {
         self.set.as_fd()
     }
 
+    /// The same descriptor, to be kept beside the runtime.
+    pub fn descriptor(&self) -> io::Result<OwnedFd> {
+        self.set.as_fd().try_clone_to_owned()
+    }
+
+    /// Makes the descriptor readable until the next round, whoever waits on it.
+    pub fn wake(&mut self) {
+        self.armed_at = Instant::ZERO;
+        let _ = self.timer.set(Some(Instant::ZERO));
+    }
+
     /// Sets the timer where it would go off too late, or has gone off. Too early costs a round, and less than setting it
     /// anew in each.
     fn arm(&mut self, now: Instant) {
-        let due = self.next_deadline().unwrap_or(Instant::FAR_FUTURE);
+        let due = self.next_deadline().filter(|_| self.is_watched).unwrap_or(Instant::FAR_FUTURE);
         if due < self.armed_at || self.armed_at <= now {
             self.armed_at = due;
             // A timer that cannot be set is one of a process that is ending.
@@ -202,8 +213,7 @@ impl Runtime {
     /// After socket calls outside of a round: the descriptor becomes readable if they left something to do.
     pub fn settle(&mut self) {
         if self.is_watched && self.host.has_work() && self.armed_at > Instant::ZERO {
-            self.armed_at = Instant::ZERO;
-            let _ = self.timer.set(Some(Instant::ZERO));
+            self.wake();
         }
     }
 }

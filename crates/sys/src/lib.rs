@@ -21,6 +21,7 @@
 //! | [`seqpacket`] | unix sockets that keep messages apart, descriptors sent along | unix(7), cmsg(3) |
 //! | [`shared_memory`] | memory that another process may write, or take away | memfd_create(2), fcntl(2), sigaction(2) |
 //! | [`event`] | eventfd, poll, timers, watching a tree of files | eventfd(2), ppoll(2), timerfd_create(2), epoll(7), inotify(7) |
+//! | [`abi`] | C's types and numbers for sockets | sys_socket.h(0p) |
 //! | [`errno`] | error numbers by name | errno(3) |
 //! | [`file`] | files below a directory and nowhere else | openat2(2) |
 //! | [`clock`] | monotonic and wall-clock time | clock_gettime(2) |
@@ -35,6 +36,7 @@
 
 #![cfg(target_os = "linux")]
 
+pub mod abi;
 pub mod clock;
 pub mod cpu;
 pub mod device_socket;
