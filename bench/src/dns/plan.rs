@@ -83,8 +83,8 @@ pub(crate) struct Plan {
     pub(crate) seconds: u32,
     /// Tidegate over the memory port too.
     pub(crate) has_memory: bool,
-    /// Every form of key on every zone, not only where forms are compared.
-    has_all_keys: bool,
+    /// Servers were chosen: all of them on every zone.
+    are_chosen: bool,
     /// The interrupts of the server's device are deferred.
     pub(crate) is_deferred: bool,
     pub(crate) out: PathBuf,
@@ -106,7 +106,7 @@ impl Plan {
             rounds: args.rounds.unwrap_or(if quick { 1 } else { 3 }),
             seconds: args.seconds,
             has_memory: !quick && !args.no_memory,
-            has_all_keys: !args.servers.is_empty(),
+            are_chosen: !args.servers.is_empty(),
             is_deferred: !args.no_defer,
             out: args
                 .out
@@ -115,11 +115,11 @@ impl Plan {
         }
     }
 
-    /// Who serves the zone at `index`: every server, decompressed keys on one zone only unless they are asked for, and
-    /// where batch sizes are compared, Tidegate with each.
+    /// Who serves the zone at `index`: on one zone every server, on the others those that stand for them unless servers
+    /// were chosen, and where batch sizes are compared, Tidegate with each.
     pub(crate) fn contenders(&self, index: usize, zones: &[Zone]) -> Vec<Contender> {
-        let has_all_keys = self.has_all_keys || index == nearest(zones, KEY_ZONE);
-        let servers = self.servers.iter().filter(|server| has_all_keys || !server.has_decompressed_keys());
+        let has_all = self.are_chosen || index == nearest(zones, FULL_ZONE);
+        let servers = self.servers.iter().filter(|server| has_all || server.stands_for_others());
         let plain = servers.map(|&server| Contender { server, batch: None });
         let has_batches = index == nearest(zones, BATCH_ZONE);
         let batched = self.batches.iter().filter(|_| has_batches).filter_map(|&batch| {
@@ -137,8 +137,8 @@ impl Plan {
 
 /// Names of the zone that batch sizes are compared on: it fits into caches and yet is a zone.
 const BATCH_ZONE: f64 = 10_000.0;
-/// Names of the zone that forms of keys are compared on: it does not fit.
-const KEY_ZONE: f64 = 100_000.0;
+/// Names of the zone that all servers are compared on: it does not fit.
+const FULL_ZONE: f64 = 100_000.0;
 
 /// The zone that has nearest to so many names.
 fn nearest(zones: &[Zone], name_count: f64) -> usize {

@@ -70,8 +70,10 @@ impl ServerKind {
         }
     }
 
-    pub(crate) fn has_decompressed_keys(self) -> bool {
-        self.choices().is_some_and(|(keys, _)| keys == "decompressed")
+    /// The best of its kind: all on every zone would take too long.
+    pub(crate) fn stands_for_others(self) -> bool {
+        use ServerKind::{KnotXdp, Nsd, WireInPlace, WireMemcopy};
+        matches!(self, Nsd | KnotXdp | WireMemcopy | WireInPlace)
     }
 
     pub(crate) fn is_tidegate(self) -> bool {

@@ -133,9 +133,20 @@ fn write_questions<const N: usize>(
     for ((name, kind), flag) in questions.zip(flags.iter().cycle()) {
         let (name, kind) = (name.as_ref(), kind.as_ref());
         writeln!(dnsperf, "{name} {kind}")?;
-        writeln!(kxdpgun, "{name} {kind} {flag}")?;
+        writeln!(kxdpgun, "{name} {} {flag}", known_to_kxdpgun(kind))?;
     }
     dnsperf.flush().and_then(|()| kxdpgun.flush()).context("write questions")
+}
+
+/// The type as kxdpgun reads it, which has no words for those that are obsolete (RFC 1035 section 3.3, RFC 3597 section 5).
+fn known_to_kxdpgun(kind: &str) -> &str {
+    match kind {
+        "MD" => "TYPE3",
+        "MF" => "TYPE4",
+        "MAILB" => "TYPE253",
+        "MAILA" => "TYPE254",
+        known => known,
+    }
 }
 
 /// How many different names own records, if every line begins with its owner.
@@ -155,6 +166,15 @@ mod tests {
         let lines = |path: PathBuf| fs::read_to_string(path).unwrap().lines().count();
         assert_eq!(lines(zone.dnsperf_questions()), lines(zone.kxdpgun_questions()));
         assert_eq!(zone.apex(), generate::APEX);
+    }
+
+    #[test]
+    fn obsolete_types_go_to_kxdpgun_by_number() {
+        let directory = ScratchDir::in_memory().unwrap();
+        write_questions(&directory, [("a.", "MD"), ("b.", "MX")].into_iter(), ["E"]).unwrap();
+        let lines = |file| fs::read_to_string(directory.join(file)).unwrap();
+        assert_eq!(lines(KXDPGUN_FILE), "a. TYPE3 E\nb. MX E\n");
+        assert_eq!(lines(DNSPERF_FILE), "a. MD\nb. MX\n");
     }
 
     #[test]
