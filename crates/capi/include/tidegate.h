@@ -75,6 +75,13 @@ int tg_tcp_input(int stack,
                  int *connection);
 
 /*
+ Takes a frame as tg_tcp_input does, and leaves what it came to for tg_wait and tg_poll. Returns 0, or -1.
+
+ `frame` must be valid for reads of `len` bytes, or be NULL.
+ */
+int tg_frame_in(int stack, const void *frame, size_t len, uint64_t now_ns);
+
+/*
  The next thing of note, as from tg_tcp_input, until that is TG_NOTHING.
 
  `connection` must be valid for a write, or be NULL.

@@ -128,10 +128,24 @@ pub unsafe extern "C" fn tg_tcp_input(
     now_ns: u64,
     connection: *mut c_int,
 ) -> c_int {
+    // SAFETY: the caller's promise.
+    match unsafe { tg_frame_in(stack, frame, len, now_ns) } {
+        // SAFETY: the caller's promise.
+        0 => unsafe { tg_tcp_next(stack, connection) },
+        failed => failed,
+    }
+}
+
+/// Takes a frame as tg_tcp_input does, and leaves what it came to for tg_wait and tg_poll. Returns 0, or -1.
+///
+/// # Safety
+/// `frame` must be valid for reads of `len` bytes, or be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tg_frame_in(stack: c_int, frame: *const c_void, len: usize, now_ns: u64) -> c_int {
     call(|| {
         // SAFETY: the caller's promise.
         let data = unsafe { bytes(frame.cast(), len) }?;
-        let (status, socket) = with(stack, |stack| {
+        with(stack, |stack| {
             let host = frames(stack)?;
             let pool = host.egress().pool();
             let mut frame = pool.alloc().ok_or(Errno(errno::ENOBUFS))?;
@@ -140,11 +154,8 @@ pub unsafe extern "C" fn tg_tcp_input(
                 return Err(Errno(errno::EMSGSIZE));
             }
             host.input(Instant::from_nanos(now_ns), frame);
-            Ok(next_status(host))
-        })?;
-        // SAFETY: the caller's promise.
-        unsafe { put(connection, socket) };
-        Ok(status)
+            Ok(0)
+        })
     })
 }
 

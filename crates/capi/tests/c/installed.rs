@@ -12,7 +12,8 @@ pub fn library() -> PathBuf {
     library
 }
 
-fn root() -> PathBuf {
+/// The source.
+pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 

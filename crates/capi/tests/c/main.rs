@@ -4,5 +4,6 @@
 mod examples;
 mod installed;
 mod misuse;
+mod packetdrill;
 mod pages;
 mod symbols;
