@@ -34,6 +34,9 @@ pub(crate) struct Args {
     /// Turns of which the median is quoted
     #[arg(long, default_value_t = 3)]
     runs: usize,
+    /// Tidegate's congestion controls
+    #[arg(long, value_delimiter = ',', default_value = "cubic,bbr")]
+    ours: Vec<String>,
     /// Kernel congestion controls to compare with
     #[arg(long, value_delimiter = ',', default_value = "reno,bbr")]
     kernel: Vec<String>,
@@ -44,14 +47,14 @@ pub(crate) struct Args {
 
 /// Who sends.
 enum Sender<'a> {
-    Tidegate,
+    Tidegate { congestion: &'a str },
     Nginx { congestion: &'a str },
 }
 
 impl Sender<'_> {
     fn name(&self) -> String {
         match self {
-            Self::Tidegate => "tidegate (cubic)".into(),
+            Self::Tidegate { congestion } => format!("tidegate ({congestion})"),
             Self::Nginx { congestion } => format!("nginx (kernel, {congestion})"),
         }
     }
@@ -65,8 +68,9 @@ impl Sender<'_> {
     ) -> anyhow::Result<Process> {
         let address = address(wire);
         match self {
-            Self::Tidegate => {
-                served::start_at(args.tidegate.as_deref(), wire.server(), wire.near(), root, address, &[])
+            Self::Tidegate { congestion } => {
+                let more = ["--congestion", *congestion];
+                served::start_at(args.tidegate.as_deref(), wire.server(), wire.near(), root, address, &more)
             }
             Self::Nginx { congestion } => {
                 wire.server().set_parameter("ipv4/tcp_congestion_control", congestion)?;
@@ -90,7 +94,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     root.write("stream.bin", vec![b'x'; (args.mib << 20) as usize])?;
     root.write("ping.bin", b"x")?;
     let kernel = args.kernel.iter().map(|congestion| Sender::Nginx { congestion });
-    let senders: Vec<Sender<'_>> = [Sender::Tidegate].into_iter().chain(kernel).collect();
+    let ours = args.ours.iter().map(|congestion| Sender::Tidegate { congestion });
+    let senders: Vec<Sender<'_>> = ours.chain(kernel).collect();
     let mut seen: Vec<Vec<Seen>> = senders.iter().map(|_| Vec::new()).collect();
     for run in 0..args.runs {
         let wire = Wire::new(ImpairConfig { seed: faults.seed + run as u64, ..faults })?;

@@ -1,7 +1,7 @@
 //! The settings of a name server: `[dns]` of a TOML file, flags, or both.
 //!
 //! ```text
-//!   [dns]  listen, mode, keys, memory, nsid, version, allow_transfer, notify
+//!   [dns]  listen, mode, keys, congestion, fast_open, memory, nsid, version, allow_transfer, notify
 //!   [[dns.zone]]  file, name, allow_transfer, notify, primaries, allow_notify
 //!   [[dns.key]]   name, algorithm, secret            TSIG (RFC 8945)
 //!   [dns.rrl] [dns.cookies] [dns.query_log] [dns.limits] [dns.timeouts]
@@ -40,6 +40,10 @@ pub struct Config {
     pub mode: AnswerMode,
     /// What ready answers are found by.
     pub keys: KeyForm,
+    /// The congestion control of its connections, by name.
+    pub congestion: String,
+    /// Queries over TCP may come with the SYN (TCP Fast Open, RFC 7413).
+    pub fast_open: bool,
     /// Bytes of memory for ready answers and their index.
     pub memory: ByteSize,
     /// Who this server is, for those who ask: the NSID option (RFC 5001) and `id.server.` (RFC 4892).
@@ -241,6 +245,8 @@ impl Default for Config {
             zones: Vec::new(),
             mode: AnswerMode::default(),
             keys: KeyForm::default(),
+            congestion: "cubic".to_owned(),
+            fast_open: false,
             memory: ByteSize(256 << 20),
             nsid: None,
             version: "Tidegate".to_owned(),

@@ -6,7 +6,9 @@ use crate::kind::Endpoint;
 use crate::offer::Offer;
 use crate::services::Services;
 use crate::settings::Settings;
+use std::sync::OnceLock;
 use tidegate_base::HashKey;
+use tidegate_fastopen::FastOpen;
 use tidegate_modules::StackModule;
 use tidegate_pipeline::Waker;
 use tidegate_stack::{Limits, Secrets, Stack, TcpConfig};
@@ -24,10 +26,20 @@ pub fn host(
     let interface = device.nic.interface.clone();
     let services = offer.services(&device.listen, waker);
     let mut stack = Stack::new(clock::now(), interface, TcpConfig::SERVER, limits, &secrets()?, services);
-    for Endpoint { address, .. } in &device.listen {
-        stack.listen(Some(address.ip()), address.port());
+    for Endpoint { address, kind } in &device.listen {
+        let option = if settings.has_fast_open(*kind) { Some(fast_open()?.option()) } else { None };
+        let congestion = settings.congestion(*kind)?;
+        let profile = stack.add_profile(TcpConfig { congestion, option, ..TcpConfig::SERVER });
+        stack.listen_with(Some(address.ip()), address.port(), profile);
     }
     Ok(StackModule::new(stack))
+}
+
+/// Fast Open under one secret for the whole process: a client's cookie is good at all its workers and services.
+fn fast_open() -> Result<&'static FastOpen> {
+    static FAST_OPEN: OnceLock<FastOpen> = OnceLock::new();
+    let fresh = FastOpen::new(HashKey::new(random::bytes()?));
+    Ok(FAST_OPEN.get_or_init(|| fresh))
 }
 
 fn secrets() -> Result<Secrets> {

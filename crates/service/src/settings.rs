@@ -10,6 +10,7 @@ use tidegate_config::{ConfigFault, Listen, PackMode};
 use tidegate_dns::config::AnswerMode;
 use tidegate_modules::ImpairConfig;
 use tidegate_pipeline::WorkerConfig;
+use tidegate_stack::congestion;
 use tidegate_sys::xsk::{BindMode, BusyPoll, XskConfig};
 
 /// Frames that may come before a worker has its turn, and datagrams beyond them are lost. A receive thread of the kernel
@@ -42,7 +43,7 @@ impl Settings {
     /// Settings of `config`. `devices` are typed, and stand in for those that the file names.
     pub fn new(config: Config, devices: &[String], impair: Option<ImpairConfig>) -> Result<Self> {
         let places = places(&config, devices);
-        refuse(config.faults().into_iter().chain(clashes(&places)).collect())?;
+        refuse(faults_among(&config, &places))?;
         Ok(Self { config, places, impair })
     }
 
@@ -50,6 +51,19 @@ impl Settings {
     pub fn parse(text: &str, base: &Path) -> Result<Self> {
         let config = Config::parse(text, base).map_err(|fault| wrong_input(fault.to_string()))?;
         Self::new(config, &[], None)
+    }
+
+    /// Whether a service takes text that comes with a SYN.
+    pub(crate) fn has_fast_open(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Web => self.config.web.as_ref().is_some_and(|web| web.fast_open),
+            Kind::Dns => self.config.dns.as_ref().is_some_and(|dns| dns.fast_open),
+        }
+    }
+
+    /// The congestion control of a service's connections.
+    pub(crate) fn congestion(&self, kind: Kind) -> Result<congestion::Algorithm> {
+        algorithm(kind, congestion_name(&self.config, kind)).map_err(|fault| wrong_input(fault.to_string()))
     }
 
     /// How sockets are made.
@@ -99,7 +113,35 @@ pub(crate) const fn frame_share(holds_packets: bool, memory: u64) -> u64 {
 
 /// Everything that is wrong with a configuration, the file system included, but for what is in zone files.
 pub fn faults(config: &Config) -> Vec<ConfigFault> {
-    config.faults().into_iter().chain(clashes(&places(config, &[]))).collect()
+    faults_among(config, &places(config, &[]))
+}
+
+fn faults_among(config: &Config, places: &[Place]) -> Vec<ConfigFault> {
+    let unknown = places.iter().filter_map(|place| {
+        let name = congestion_name(config, place.kind);
+        algorithm(place.kind, name).err()
+    });
+    config.faults().into_iter().chain(clashes(places)).chain(unknown).collect()
+}
+
+fn congestion_name(config: &Config, kind: Kind) -> &str {
+    let name = match kind {
+        Kind::Web => config.web.as_ref().map(|web| &web.congestion),
+        Kind::Dns => config.dns.as_ref().map(|dns| &dns.congestion),
+    };
+    name.map_or(congestion::CUBIC.name, String::as_str)
+}
+
+/// A congestion control by its name: one of those of the `tcp` crate, or of those that stand beside it.
+fn algorithm(kind: Kind, name: &str) -> std::result::Result<congestion::Algorithm, ConfigFault> {
+    // Refused only if another program part took the name, and then that one is meant.
+    let _ = tidegate_bbr::register();
+    congestion::by_name(name).ok_or_else(|| {
+        let names = congestion::names().join(", ");
+        ConfigFault::new(format!(
+            "{kind}.congestion `{name}`: there is no such congestion control, choose one of {names}"
+        ))
+    })
 }
 
 fn places(config: &Config, devices: &[String]) -> Vec<Place> {

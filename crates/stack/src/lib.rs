@@ -37,4 +37,4 @@ pub use link::Link;
 pub use service::{Conn, ConnId, FetchError, Payload, Service};
 pub use stack::{Limits, Secrets, Stack, StackCounters};
 pub use tcp_out::{ConnectError, Origin};
-pub use tidegate_tcp::{Closed, Config as TcpConfig, Info, State};
+pub use tidegate_tcp::{Closed, Config as TcpConfig, Info, State, congestion, option};

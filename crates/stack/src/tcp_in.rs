@@ -11,6 +11,7 @@ use crate::stack::{Stack, drop_reason};
 use crate::table::{Reach, Slot};
 use crate::time_wait;
 use tidegate_base::{DropReason, Duration, Instant, SeqNumber};
+use tidegate_tcp::option::Arrived;
 use tidegate_tcp::{Arrival, Closed, Connection, Outcome, TimeWaitVerdict, reset};
 use tidegate_wire::{FlowAddr, IpRepr, TcpFlags, TcpPacket, TcpRepr, ipv4, tcp};
 
@@ -36,9 +37,29 @@ impl<S: Service> Stack<S> {
         let key = FlowKey::of(ip, &repr);
         let arrival = Arrival { repr: &repr, payload: packet.payload(), ecn: ip.ecn };
         match self.table.find(&key) {
-            Some(index) => self.on_connection_segment(now, link, ip, index, &arrival, out),
-            None => self.on_stray_segment(now, link, ip, key, &arrival, out),
+            Some(index) => {
+                if self.table.slot(index).is_some_and(|slot| slot.tcb.has_module()) {
+                    self.show_to_module(now, ip, index, &packet, &repr)?;
+                }
+                self.on_connection_segment(now, link, ip, index, &arrival, out)
+            }
+            None => self.on_stray_segment(now, link, ip, key, &packet, &arrival, out),
         }
+    }
+
+    /// A module that the listener named sees a segment first, and may turn it away.
+    #[cold]
+    fn show_to_module(
+        &mut self,
+        now: Instant,
+        ip: &IpRepr,
+        index: u32,
+        packet: &TcpPacket<'_>,
+        repr: &TcpRepr,
+    ) -> Result<(), DropReason> {
+        let Some(slot) = self.table.slot_mut(index) else { return Ok(()) };
+        let is_admitted = slot.tcb.is_admitted(&arrived(now, ip, packet, repr));
+        if is_admitted { Ok(()) } else { Err(DropReason::Policy) }
     }
 
     fn on_connection_segment(
@@ -81,6 +102,7 @@ impl<S: Service> Stack<S> {
         link: Link,
         ip: &IpRepr,
         key: FlowKey,
+        packet: &TcpPacket<'_>,
         arrival: &Arrival<'_>,
         out: &mut dyn Egress,
     ) -> Result<(), DropReason> {
@@ -113,7 +135,8 @@ impl<S: Service> Stack<S> {
             return Err(DropReason::Malformed);
         }
         let isn = isn.unwrap_or_else(|| self.isn.isn(now, &key));
-        self.on_syn(now, link, ip, key, listener, isn, arrival, out)
+        let syn = arrived(now, ip, packet, arrival.repr);
+        self.on_syn(link, key, listener, isn, &syn, out)
     }
 
     fn find_listener(&self, key: &FlowKey) -> Option<usize> {
@@ -124,33 +147,51 @@ impl<S: Service> Stack<S> {
     /// RFC 9293 section 3.10.7.2, third: a new connection, or a cookie if too many are half-open.
     fn on_syn(
         &mut self,
-        now: Instant,
         link: Link,
-        ip: &IpRepr,
         key: FlowKey,
         listener: usize,
         isn: SeqNumber,
-        arrival: &Arrival<'_>,
+        syn: &Arrived<'_>,
         out: &mut dyn Egress,
     ) -> Result<(), DropReason> {
+        let Arrived { now, ip, .. } = *syn;
         if !self.service.on_syn(key.peer(), key.here()) {
             return Err(DropReason::ConnectionLimit);
         }
         let Listener { profile, is_full } = self.listener_state(listener);
         let config = &self.profiles[usize::from(profile)][family(key.remote)];
         if is_full || self.table.len() >= self.limits.connection_count_max {
-            let answer = self.cookies.syn_ack(now, config, &key, arrival.repr);
+            let answer = self.cookies.syn_ack(now, config, &key, syn.repr);
             let answer = answer.ok_or(DropReason::ConnectionLimit)?;
             self.counters.cookie_sent_count += 1;
             self.cookies_out_until = now + COOKIE_LIFE;
             return self.send_bare(link, &host::answer_to(ip), &answer, out);
         }
-        let tcb = Connection::accept(now, config, arrival.repr, isn);
+        let tcb = match &config.option {
+            None => Connection::accept(now, config, syn.repr, isn),
+            Some(kind) => Connection::accept_by_module(config, kind, syn, isn).ok_or(DropReason::Policy)?,
+        };
+        let has_module = tcb.has_module();
         self.listeners[listener].half_open_count += 1;
         let slot = Slot { is_half_open: true, ..fresh_slot(key, tcb, Reach::At(link), profile) };
         let index = self.table.insert(slot);
-        self.transmit(now, index, out);
+        if has_module {
+            self.take_early(index, syn, out)
+        } else {
+            self.transmit(now, index, out)
+        }
         Ok(())
+    }
+
+    /// Hands the service what came with the SYN, if a module let it in, and sends SYN-ACK and answer.
+    #[cold]
+    fn take_early(&mut self, index: u32, syn: &Arrived<'_>, out: &mut dyn Egress) {
+        let id = self.table.id(index);
+        let Some(slot) = self.table.slot_mut(index) else { return };
+        let (mut intake, tcb) = Intake::new(&mut self.service, id, syn.now, slot);
+        tcb.take_early(syn, &mut |data| intake.receive(data));
+        let actions = intake.finish(&Outcome::NONE, tcb.acked());
+        self.settle(syn.now, index, &Outcome::NONE, actions, out);
     }
 
     /// An acknowledgement without a connection may answer a cookie.
@@ -340,7 +381,9 @@ impl<'a, S: Service> Intake<'a, S> {
         slot: &'a mut Slot<S>,
     ) -> (Self, &'a mut Connection) {
         let Slot { key, tcb, queue, state, is_accepted, is_client, .. } = slot;
-        let (key, is_client, is_open) = (*key, *is_client, tcb.state().is_synchronized());
+        let (key, is_client) = (*key, *is_client);
+        // Text of a SYN may have opened it already.
+        let is_open = tcb.state().is_synchronized() || *is_accepted && !is_client;
         let actions = Actions::default();
         (Self { service, id, now, key, state, queue, is_accepted, is_client, is_open, actions }, tcb)
     }
@@ -390,6 +433,10 @@ impl<'a, S: Service> Intake<'a, S> {
         }
         self.actions
     }
+}
+
+fn arrived<'a>(now: Instant, ip: &'a IpRepr, packet: &TcpPacket<'a>, repr: &'a TcpRepr) -> Arrived<'a> {
+    Arrived { now, ip, repr, options: packet.options(), payload: packet.payload() }
 }
 
 /// What a SYN needs to know of its listener.

@@ -189,7 +189,8 @@ impl<S: Service> Stack<S> {
             let Some(segment) = next else { break };
             match payload_of(&mut self.service, &slot.queue, &segment, out.pool()) {
                 Ok(payload) => {
-                    let frame = wrap(&self.host.interface, &link, &slot.key, &segment, payload);
+                    let extra = slot.tcb.extra_options();
+                    let frame = wrap(&self.host.interface, &link, &slot.key, &segment, extra, payload);
                     self.counters.tx_segment_count += 1;
                     out.send(frame);
                 }
@@ -426,14 +427,21 @@ fn ip_header(key: &FlowKey, segment: &Outgoing) -> IpRepr {
 /// Pushes TCP, IP and link header before the payload. The headroom of a fresh frame holds them all
 /// (14 + 4 + 40 + 60 of 256 bytes).
 #[inline]
-fn wrap(interface: &Interface, link: &Link, key: &FlowKey, segment: &Outgoing, payload: Payload) -> Frame {
+fn wrap(
+    interface: &Interface,
+    link: &Link,
+    key: &FlowKey,
+    segment: &Outgoing,
+    extra_options: &[u8],
+    payload: Payload,
+) -> Frame {
     let Payload { mut frame, sum } = payload;
     let repr = tidegate_wire::TcpRepr { src_port: key.local_port, dst_port: key.remote_port, ..segment.repr };
     let ip = ip_header(key, segment);
-    let header_len = repr.header_len();
+    let header_len = repr.header_len() + extra_options.len();
     let segment_len = header_len + frame.len();
     if let Some(header) = frame.push_front(header_len) {
-        repr.emit(ip.pseudo_header_sum(segment_len) + sum, header);
+        repr.emit_with(extra_options, ip.pseudo_header_sum(segment_len) + sum, header);
     }
     if let Some(header) = frame.push_front(ip.header_len()) {
         ip.emit(segment_len, header);

@@ -38,7 +38,7 @@ impl Connection {
         if acked {
             self.on_new_ack(now, config, repr, sack);
         }
-        self.update_window(repr, self.send.shift);
+        self.update_window(repr, self.send_shift);
         if self.recovery.is_some() {
             self.recover(now, config, repr, acked, sack);
         }
@@ -58,12 +58,19 @@ impl Connection {
         config: &Config,
         repr: &TcpRepr,
     ) -> Result<Outcome, Outcome> {
-        if !self.is_in_flight() || repr.ack != self.send.una + 1 {
+        let first = self.send.una + 1;
+        if !self.is_in_flight() || repr.ack.before(first) || repr.ack.after(self.send.nxt) {
             return Err(Outcome { reply_reset: true, ..Outcome::dropped(DropReason::OutOfWindow) });
         }
+        // Some of what answers the text of the SYN may be acknowledged too.
+        self.send.acked += u64::from(repr.ack.since(first));
+        self.flags.clear(Flags::EARLY);
         self.establish(now, config, repr);
-        self.update_window(repr, self.send.shift);
-        Ok(Outcome { established: true, ..Outcome::NONE })
+        self.update_window(repr, self.send_shift);
+        if self.is_in_flight() {
+            self.arm_retransmission(now, config);
+        }
+        Ok(Outcome { established: true, acked: repr.ack != first, ..Outcome::NONE })
     }
 
     /// SND.UNA moves to SEG.ACK, which lies in (SND.UNA, SND.NXT].
@@ -86,7 +93,7 @@ impl Connection {
         if self.is_in_flight() {
             self.arm_retransmission(now, config);
         } else {
-            self.timers.stop_retransmission();
+            self.stop_retransmission();
         }
     }
 
@@ -157,7 +164,7 @@ impl Connection {
             && arrival.payload.is_empty()
             && !repr.flags.intersects(TcpFlags::SYN.with(TcpFlags::FIN))
             && repr.ack == self.send.una
-            && u32::from(repr.window) << self.send.shift == self.send.wnd
+            && u32::from(repr.window) << self.send_shift == self.send.wnd
     }
 
     /// RFC 3168 section 6.1.2: a congestion mark counts as a loss, once a window of data.

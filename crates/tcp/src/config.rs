@@ -2,6 +2,7 @@
 //! does not carry it; one that changes meanwhile takes effect with the next segment.
 
 use crate::congestion::{self, Algorithm};
+use crate::option::OptionKind;
 use tidegate_base::{Duration, Instant};
 
 /// When and how often an idle peer is asked whether it still exists (RFC 9293 section 3.8.4).
@@ -37,6 +38,8 @@ pub struct Config {
     pub nagle: bool,
     /// The congestion control of new connections.
     pub congestion: Algorithm,
+    /// An option of a module that stands outside of this crate.
+    pub option: Option<OptionKind>,
     /// The initial window in segments (RFC 6928).
     pub initial_window_segments: u16,
     /// Retransmission timeout before any round trip was measured (RFC 6298 section 2.1).
@@ -81,6 +84,7 @@ impl Config {
         ecn: true,
         nagle: false,
         congestion: congestion::CUBIC,
+        option: None,
         initial_window_segments: 10,
         rto_initial: Duration::from_secs(1),
         rto_min: Duration::from_millis(200),

@@ -17,10 +17,11 @@
 
 use crate::congestion::{Congestion, Window};
 use crate::flags::Flags;
+use crate::option::OptionSlot;
 use crate::reassembly::Reassembly;
 use crate::recovery::Recovery;
 use crate::rtt::Rtt;
-use crate::timer::Timers;
+use crate::timer::{Timers, Wait};
 use crate::{Arrival, Config, CookieOptions, Outcome, State, TimeWait};
 use tidegate_base::{Instant, SeqNumber};
 use tidegate_wire::TcpRepr;
@@ -48,8 +49,6 @@ pub(crate) struct SendSpace {
     pub(crate) last_start: SeqNumber,
     /// Where the last segment ends that was smaller than it could be.
     pub(crate) small_end: SeqNumber,
-    /// Window scale of the peer's window field.
-    pub(crate) shift: u8,
 }
 
 /// The receive sequence space (RFC 9293 section 3.3.1).
@@ -88,6 +87,7 @@ pub struct Connection {
     pub(crate) congestion: Option<Box<dyn Congestion>>,
     pub(crate) recovery: Option<Box<Recovery>>,
     pub(crate) reassembly: Option<Box<Reassembly>>,
+    pub(crate) option: Option<Box<OptionSlot>>,
     /// What `timed_at` times: the round trip of the segment that ends here.
     pub(crate) timed_end: SeqNumber,
     /// Marks that acknowledge less than this were answered already (RFC 3168 section 6.1.2).
@@ -101,6 +101,10 @@ pub struct Connection {
     pub(crate) backoff: u8,
     /// Keep-alive probes without an answer.
     pub(crate) probe_count: u8,
+    /// What the retransmission timer is for.
+    pub(crate) wait: Wait,
+    /// Window scale of the peer's window field.
+    pub(crate) send_shift: u8,
 }
 
 const _: () = assert!(size_of::<Connection>() <= 256);
@@ -120,7 +124,6 @@ impl Connection {
                 wl2: isn,
                 last_start: isn,
                 small_end: isn,
-                shift: 0,
             },
             receive: ReceiveSpace {
                 nxt: SeqNumber(0),
@@ -140,6 +143,7 @@ impl Connection {
             congestion: None,
             recovery: None,
             reassembly: None,
+            option: None,
             timed_end: isn,
             cwr_high: isn,
             timed_at: now,
@@ -148,12 +152,15 @@ impl Connection {
             state,
             backoff: 0,
             probe_count: 0,
+            wait: Wait::None,
+            send_shift: 0,
         }
     }
 
     /// A client's connection in SYN-SENT; `poll_transmit` gives its SYN.
     pub fn connect(now: Instant, config: &Config, isn: SeqNumber) -> Self {
         let mut connection = Self::new(now, config, State::SynSent, isn);
+        connection.option = config.option.as_ref().map(OptionSlot::new);
         connection.flags.set(Flags::ACTIVE_OPEN);
         connection.flags.set(Flags::SYN_DUE);
         connection
@@ -161,7 +168,18 @@ impl Connection {
 
     /// A server's connection in SYN-RECEIVED for a SYN; `poll_transmit` gives its SYN-ACK.
     pub fn accept(now: Instant, config: &Config, syn: &TcpRepr, isn: SeqNumber) -> Self {
+        Self::accept_with(now, config, syn, isn, None)
+    }
+
+    pub(crate) fn accept_with(
+        now: Instant,
+        config: &Config,
+        syn: &TcpRepr,
+        isn: SeqNumber,
+        option: Option<Box<OptionSlot>>,
+    ) -> Self {
         let mut connection = Self::new(now, config, State::SynReceived, isn);
+        connection.option = option;
         connection.on_peer_syn(now, config, syn);
         connection.flags.set(Flags::SYN_DUE);
         connection
@@ -239,11 +257,12 @@ impl Connection {
     /// Nothing is sent or accepted from here on, but for a RST that is due.
     pub(crate) fn end(&mut self) {
         self.state = State::Closed;
-        self.timers.clear();
+        self.clear_timers();
         self.receive.acks_owed = 0;
         self.recovery = None;
         self.reassembly = None;
         self.congestion = None;
+        self.option = None;
     }
 
     /// Where the connection is.
@@ -327,13 +346,15 @@ impl Connection {
     /// Whether a FIN is to be sent for the first time after the unsent bytes.
     #[inline]
     pub(crate) const fn is_fin_due(&self) -> bool {
-        self.flags.has(Flags::CLOSE) && !self.flags.has(Flags::FIN_SENT)
+        self.flags.has(Flags::CLOSE) && !self.flags.has(Flags::FIN_SENT.with(Flags::EARLY))
     }
 
     /// The stream offset of a sequence number from SND.UNA on.
     #[inline]
     pub(crate) const fn offset_of(&self, seq: SeqNumber) -> u64 {
-        self.send.acked + seq.since(self.send.una) as u64
+        // Early text follows a SYN that is not acknowledged.
+        let syn_len = self.flags.has(Flags::EARLY) as u64;
+        self.send.acked + seq.since(self.send.una) as u64 - syn_len
     }
 
     /// Panics unless what must hold between events holds. For tests and fuzzing.

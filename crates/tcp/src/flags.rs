@@ -54,6 +54,8 @@ flags! {
     CWND_LIMITED,
     /// Segments were seen to overtake one another (RFC 8985 section 6.2).
     REORDERED,
+    /// Text of the peer's SYN was taken; answers leave though our SYN is not acknowledged yet (RFC 7413).
+    EARLY,
     /// The congestion control is one by rate.
     BY_RATE,
     /// Text waits for its time to leave.

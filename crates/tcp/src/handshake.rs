@@ -77,7 +77,7 @@ impl Connection {
     /// Keeps the options that both sides have.
     fn agree(&mut self, now: Instant, config: &Config, theirs: &TcpOptions, scale: Option<u8>) {
         self.flags.assign(Flags::SCALING, scale.is_some());
-        self.send.shift = scale.unwrap_or(0);
+        self.send_shift = scale.unwrap_or(0);
         self.receive.shift = if scale.is_some() { config.window_shift() } else { 0 };
         self.flags.assign(Flags::SACK, config.sack && theirs.sack_permitted);
         self.flags.assign(Flags::TIMESTAMPS, config.timestamps && theirs.timestamps.is_some());
@@ -90,8 +90,9 @@ impl Connection {
 
     /// Fixes the data bytes of a full segment for a peer's or path's MSS (RFC 9293 section 3.7.1).
     pub(crate) fn set_mss(&mut self, config: &Config, mss: u16) {
-        let options_len = if self.flags.has(Flags::TIMESTAMPS) { TIMESTAMPS_LEN as u32 } else { 0 };
-        self.window.mss = u32::from(mss.min(config.mss).max(MSS_MIN)) - options_len;
+        let stamps_len = if self.flags.has(Flags::TIMESTAMPS) { TIMESTAMPS_LEN as u32 } else { 0 };
+        let options_len = stamps_len + self.option.as_ref().map_or(0, |slot| u32::from(slot.data_room));
+        self.window.mss = u32::from(mss.min(config.mss).max(MSS_MIN)).saturating_sub(options_len).max(1);
         self.window.cwnd = self.window.cwnd.max(self.window.mss);
     }
 
@@ -128,19 +129,20 @@ impl Connection {
         }
         self.state = State::Established;
         self.send.una = repr.ack;
-        self.send.last_start = repr.ack;
+        self.send.last_start = self.send.last_start.max(repr.ack);
         self.cwr_high = repr.ack;
         self.window.cwnd = self.initial_window(config);
         self.backoff = 0;
         self.flags.clear(Flags::SYN_DUE);
-        self.timers.stop_retransmission();
+        self.stop_retransmission();
         self.timers.progress = now;
         self.timers.received = now;
         self.timers.arm_keep_alive(now, config);
         if config.congestion.from_start {
-            let congestion = (config.congestion.start)();
-            self.flags.assign(Flags::BY_RATE, congestion.rate().is_some());
-            self.congestion = Some(congestion);
+            self.start_congestion(config);
+        }
+        if self.option.is_some() {
+            self.release_module();
         }
     }
 
@@ -185,6 +187,7 @@ impl Connection {
     pub(crate) fn is_peer_syn_again(&self, repr: &TcpRepr) -> bool {
         self.state == State::SynReceived
             && repr.flags.contains(TcpFlags::SYN)
-            && repr.seq + 1 == self.receive.nxt
+            && (repr.seq + 1 == self.receive.nxt
+                || self.flags.has(Flags::EARLY) && (repr.seq + 1).before(self.receive.nxt))
     }
 }

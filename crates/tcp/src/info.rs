@@ -74,12 +74,16 @@ impl Connection {
             has_sack: self.flags.has(Flags::SACK),
             has_timestamps: self.flags.has(Flags::TIMESTAMPS),
             has_ecn: self.flags.has(Flags::ECN),
-            window_scales: self.flags.has(Flags::SCALING).then_some((send.shift, receive.shift)),
+            window_scales: self.flags.has(Flags::SCALING).then_some((self.send_shift, receive.shift)),
         }
     }
 
     /// The congestion control that `config` names takes over from the one before; the window stays.
     pub fn restart_congestion(&mut self, config: &Config) {
-        self.congestion = config.congestion.from_start.then(config.congestion.start);
+        self.congestion = None;
+        self.flags.clear(Flags::BY_RATE.with(Flags::PACED));
+        if config.congestion.from_start && self.state.is_synchronized() {
+            self.start_congestion(config);
+        }
     }
 }

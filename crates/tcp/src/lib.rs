@@ -16,6 +16,9 @@
 //!                                       deadline()         --> when to call on_timer
 //! ```
 //!
+//! What others add stands outside: congestion controls ([`congestion`]) and TCP options ([`option`]) are values that
+//! a [`Config`] names.
+//!
 //! What has no connection, or not yet or no longer one, has its own small types: [`reset`],
 //! [`cookie`], [`TimeWait`]. Where the behaviour departs from an RFC, docs/specs/tcp.md says so and why.
 #![forbid(unsafe_code)]
@@ -30,6 +33,7 @@ mod handshake;
 mod icmp;
 mod info;
 mod isn;
+pub mod option;
 mod rate;
 mod reassembly;
 mod receive;
@@ -52,3 +56,12 @@ pub use isn::IsnSource;
 pub use segment::{Arrival, Closed, Outcome, Outgoing};
 pub use state::State;
 pub use time_wait::{TimeWait, TimeWaitVerdict};
+
+/// The book's chapters, whose code is run as it stands there.
+#[cfg(doctest)]
+mod book {
+    #[doc = include_str!("../../../docs/book/src/congestion-control.md")]
+    mod congestion_control {}
+    #[doc = include_str!("../../../docs/book/src/tcp-option.md")]
+    mod tcp_option {}
+}

@@ -1,12 +1,20 @@
 //! What a connection does for a control by rate: it notes what leaves, what arrives and what is lost, hands a sample
 //! on for each acknowledgement, and holds segments back until their time. Nothing here runs for a control by window.
 
+use crate::Config;
 use crate::congestion::{AfterAck, CWND_MAX, LossPhase, Rate};
 use crate::connection::Connection;
 use crate::flags::Flags;
 use tidegate_base::{Instant, SeqNumber};
 
 impl Connection {
+    /// Starts the congestion control that `config` names.
+    pub(crate) fn start_congestion(&mut self, config: &Config) {
+        let congestion = (config.congestion.start)();
+        self.flags.assign(Flags::BY_RATE, congestion.rate().is_some());
+        self.congestion = Some(congestion);
+    }
+
     fn rate_mut(&mut self) -> Option<&mut Rate> {
         self.congestion.as_mut()?.rate_mut()
     }

@@ -71,7 +71,7 @@ impl Connection {
         if acked {
             self.on_new_ack(now, config, repr, SackReport::default());
         }
-        self.update_window(repr, self.send.shift);
+        self.update_window(repr, self.send_shift);
         if acked && self.flags.has(Flags::BY_RATE) {
             self.sample(now);
         }
@@ -350,7 +350,7 @@ impl Connection {
     }
 
     #[inline]
-    fn deliver_in_order(&mut self, bytes: &[u8], deliver: &mut dyn FnMut(&[u8])) {
+    pub(crate) fn deliver_in_order(&mut self, bytes: &[u8], deliver: &mut dyn FnMut(&[u8])) {
         self.receive.nxt += bytes.len() as u32;
         self.receive.unread += bytes.len() as u32;
         deliver(bytes);
@@ -374,7 +374,7 @@ impl Connection {
 
     pub(crate) fn enter_time_wait(&mut self, now: Instant, config: &Config, outcome: &mut Outcome) {
         self.state = State::TimeWait;
-        self.timers.clear();
+        self.clear_timers();
         self.timers.start_time_wait(now, config);
         self.recovery = None;
         self.congestion = None;

@@ -35,7 +35,7 @@ pub(crate) enum Wait {
 /// Deadlines, and the instants they are reckoned from.
 #[derive(Debug)]
 pub(crate) struct Timers {
-    /// The deadline of `wait`.
+    /// The deadline of the connection's `wait`.
     pub(crate) retransmit: Instant,
     /// A delayed acknowledgement is due.
     pub(crate) ack: Instant,
@@ -47,7 +47,6 @@ pub(crate) struct Timers {
     pub(crate) received: Instant,
     /// When data was last sent.
     pub(crate) sent: Instant,
-    pub(crate) wait: Wait,
 }
 
 impl Timers {
@@ -59,26 +58,7 @@ impl Timers {
             progress: now,
             received: now,
             sent: now,
-            wait: Wait::None,
         }
-    }
-
-    pub(crate) const fn clear(&mut self) {
-        self.stop_retransmission();
-        self.ack = Instant::FAR_FUTURE;
-        self.life = Instant::FAR_FUTURE;
-    }
-
-    #[inline]
-    pub(crate) const fn stop_retransmission(&mut self) {
-        self.retransmit = Instant::FAR_FUTURE;
-        self.wait = Wait::None;
-    }
-
-    #[inline]
-    pub(crate) fn start(&mut self, wait: Wait, at: Instant) {
-        self.retransmit = at;
-        self.wait = wait;
     }
 
     #[inline]
@@ -120,14 +100,32 @@ impl Connection {
         ended.map_or(Outcome::NONE, Outcome::closed)
     }
 
+    pub(crate) const fn clear_timers(&mut self) {
+        self.stop_retransmission();
+        self.timers.ack = Instant::FAR_FUTURE;
+        self.timers.life = Instant::FAR_FUTURE;
+    }
+
+    #[inline]
+    pub(crate) const fn stop_retransmission(&mut self) {
+        self.timers.retransmit = Instant::FAR_FUTURE;
+        self.wait = Wait::None;
+    }
+
+    #[inline]
+    pub(crate) const fn start_timer(&mut self, wait: Wait, at: Instant) {
+        self.timers.retransmit = at;
+        self.wait = wait;
+    }
+
     /// Arms the retransmission timer for what is in flight (RFC 6298 section 5), or the tail loss
     /// probe if that is earlier (RFC 8985 section 7.2).
     #[inline]
     pub(crate) fn arm_retransmission(&mut self, now: Instant, config: &Config) {
         let rto = self.rtt.rto(config, self.backoff);
         match self.probe_timeout() {
-            Some(timeout) if timeout < rto => self.timers.start(Wait::TailProbe, now + timeout),
-            _ => self.timers.start(Wait::Rto, now + rto),
+            Some(timeout) if timeout < rto => self.start_timer(Wait::TailProbe, now + timeout),
+            _ => self.start_timer(Wait::Rto, now + rto),
         }
     }
 
@@ -135,13 +133,13 @@ impl Connection {
     /// loss probe would come before it.
     #[inline]
     pub(crate) fn arm_on_new_text(&mut self, now: Instant, config: &Config) {
-        match self.timers.wait {
+        match self.wait {
             Wait::None | Wait::Persist | Wait::TailProbe => self.arm_retransmission(now, config),
             Wait::Reordering => {}
             Wait::Rto => {
                 let probe_at = self.probe_timeout().map_or(Instant::FAR_FUTURE, |timeout| now + timeout);
                 if probe_at < self.timers.retransmit {
-                    self.timers.start(Wait::TailProbe, probe_at);
+                    self.start_timer(Wait::TailProbe, probe_at);
                 }
             }
         }
@@ -162,19 +160,19 @@ impl Connection {
     pub(crate) fn arm_reordering(&mut self, now: Instant, config: &Config) {
         let until = self.recovery.as_ref().and_then(|recovery| recovery.suspects_until());
         match until {
-            Some(at) => self.timers.start(Wait::Reordering, at),
-            None if self.timers.wait == Wait::Reordering => self.arm_retransmission(now, config),
+            Some(at) => self.start_timer(Wait::Reordering, at),
+            None if self.wait == Wait::Reordering => self.arm_retransmission(now, config),
             None => {}
         }
     }
 
     fn on_retransmit_timer(&mut self, now: Instant, config: &Config) -> Option<Closed> {
-        match self.timers.wait {
-            Wait::None => self.timers.stop_retransmission(),
+        match self.wait {
+            Wait::None => self.stop_retransmission(),
             Wait::Rto => return self.on_timeout(now, config),
             Wait::TailProbe => {
                 self.flags.set(Flags::TAIL_PROBE_DUE);
-                self.timers.start(Wait::Rto, now + self.rtt.rto(config, self.backoff));
+                self.start_timer(Wait::Rto, now + self.rtt.rto(config, self.backoff));
             }
             Wait::Reordering => {
                 self.find_losses(now, config, self.flight());
@@ -200,7 +198,7 @@ impl Connection {
             // RFC 6298 section 3: a SYN sent again measures nothing.
             self.flags.clear(Flags::TIMING);
         }
-        self.timers.start(Wait::Rto, now + self.rtt.rto(config, self.backoff));
+        self.start_timer(Wait::Rto, now + self.rtt.rto(config, self.backoff));
         None
     }
 
@@ -232,7 +230,7 @@ impl Connection {
         self.backoff = self.backoff.saturating_add(1);
         let is_open = self.peer_room() > 0;
         self.flags.set(if is_open { Flags::OVERRIDE } else { Flags::PROBE_DUE });
-        self.timers.start(Wait::Persist, now + self.rtt.rto(config, self.backoff));
+        self.start_timer(Wait::Persist, now + self.rtt.rto(config, self.backoff));
         None
     }
 

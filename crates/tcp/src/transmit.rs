@@ -51,13 +51,30 @@ impl Connection {
         config: &Config,
         segment_len: &mut dyn FnMut(u64, usize) -> usize,
     ) -> Option<Outgoing> {
+        let outgoing = self.next_segment(now, config, segment_len);
+        if self.option.is_some()
+            && let Some(outgoing) = &outgoing
+        {
+            self.write_options(now, &outgoing.repr);
+        }
+        outgoing
+    }
+
+    #[inline]
+    fn next_segment(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        segment_len: SegmentLen<'_>,
+    ) -> Option<Outgoing> {
         self.flags.clear(Flags::PACED);
         if self.flags.has(DUE)
             && let Some(outgoing) = self.transmit_due(now, config, segment_len)
         {
             return Some(outgoing);
         }
-        if self.state.can_send() && (self.is_in_flight() || self.unsent() > 0 || self.is_fin_due()) {
+        let may_send = self.state.can_send() || self.is_early();
+        if may_send && (self.is_in_flight() || self.unsent() > 0 || self.is_fin_due()) {
             let text = self.transmit_text(now, config, segment_len);
             if text.is_some() {
                 return text;
@@ -128,6 +145,7 @@ impl Connection {
             && self.state.can_send()
             && self.recovery.as_ref().is_none_or(|recovery| !recovery.has_to_send_again(self.send.una))
             && self.reassembly.is_none()
+            && self.option.is_none()
     }
 
     #[cold]
@@ -181,6 +199,9 @@ impl Connection {
             window: config.receive_window.min(u16::MAX.into()) as u16,
             options: self.syn_options(now, config),
         };
+        if self.flags.has(Flags::EARLY) {
+            self.receive.edge = self.receive.edge.max(self.receive.nxt + u32::from(repr.window));
+        }
         if self.send.nxt == self.send.una {
             self.send.nxt = self.send.una + 1;
             self.timed_at = now;
@@ -219,11 +240,11 @@ impl Connection {
             return Some(again);
         }
         let outgoing = self.transmit_new(now, config, segment_len);
-        let is_stuck = outgoing.is_none() && !self.is_in_flight() && self.timers.wait == Wait::None;
+        let is_stuck = outgoing.is_none() && !self.is_in_flight() && self.wait == Wait::None;
         if is_stuck && (self.unsent() > 0 || self.is_fin_due()) {
             // The window is closed or too small, and nothing in flight will bring an answer.
             self.timers.progress = now;
-            self.timers.start(Wait::Persist, now + self.rtt.rto(config, self.backoff));
+            self.start_timer(Wait::Persist, now + self.rtt.rto(config, self.backoff));
         }
         outgoing
     }
@@ -265,7 +286,7 @@ impl Connection {
         self.sent_again_count = self.sent_again_count.wrapping_add(1);
         self.flags.clear(Flags::TIMING);
         // The timer runs anew for the oldest segment, which now has a round trip to be acknowledged.
-        if piece.seq == self.send.una || matches!(self.timers.wait, Wait::None | Wait::TailProbe) {
+        if piece.seq == self.send.una || matches!(self.wait, Wait::None | Wait::TailProbe) {
             self.arm_retransmission(now, config);
         }
         let offset = self.offset_of(piece.seq);

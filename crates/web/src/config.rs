@@ -28,6 +28,10 @@ pub struct Config {
     pub listen: Vec<Listen>,
     /// How frames are made.
     pub mode: PackMode,
+    /// The congestion control of its connections, by name.
+    pub congestion: String,
+    /// Requests may come with the SYN (TCP Fast Open, RFC 7413): for sites on which a request may come twice.
+    pub fast_open: bool,
     /// Bytes of memory for prepared responses.
     pub memory: ByteSize,
     /// What is served, and how.
@@ -133,6 +137,8 @@ impl Default for Config {
             root: PathBuf::new(),
             listen: Vec::new(),
             mode: PackMode::default(),
+            congestion: "cubic".to_owned(),
+            fast_open: false,
             memory: ByteSize(512 << 20),
             content: Content::default(),
             limits: Limits::default(),

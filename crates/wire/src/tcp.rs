@@ -272,6 +272,24 @@ fn put(out: &mut &mut [u8], bytes: &[u8]) {
     *out = tail;
 }
 
+/// The body of the first option of that kind among `bytes`, if it is there and whole.
+pub fn find_option(mut bytes: &[u8], wanted: u8) -> Option<&[u8]> {
+    while let [kind, rest @ ..] = bytes {
+        bytes = match *kind {
+            KIND_END => return None,
+            KIND_NOP => rest,
+            kind => {
+                let (body, after) = option_body(rest)?;
+                if kind == wanted {
+                    return Some(body);
+                }
+                after
+            }
+        };
+    }
+    None
+}
+
 fn read_u32(bytes: &[u8]) -> Option<u32> {
     bytes.first_chunk().map(|b| u32::from_be_bytes(*b))
 }
@@ -330,6 +348,11 @@ impl<'a> TcpPacket<'a> {
     /// Destination port.
     pub fn dst_port(&self) -> u16 {
         self.header.dst_port.get()
+    }
+
+    /// The options as they were sent.
+    pub const fn options(&self) -> &'a [u8] {
+        self.options
     }
 
     /// The segment's data.
@@ -396,7 +419,14 @@ impl TcpRepr {
     /// checksum covers beside the header: pseudo header and payload.
     #[inline]
     pub fn emit(&self, covered: Sum, out: &mut [u8]) {
-        let len = self.header_len();
+        self.emit_with(&[], covered, out);
+    }
+
+    /// The same with `extra` options, whole words, behind those that are known here; the header is so much longer.
+    #[inline]
+    pub fn emit_with(&self, extra: &[u8], covered: Sum, out: &mut [u8]) {
+        let known_len = self.header_len();
+        let len = known_len + extra.len();
         let header = Header {
             src_port: U16::new(self.src_port),
             dst_port: U16::new(self.dst_port),
@@ -410,7 +440,8 @@ impl TcpRepr {
         };
         let out = &mut out[..len];
         out[..HEADER_LEN].copy_from_slice(header.as_bytes());
-        self.options.emit(&mut out[HEADER_LEN..]);
+        self.options.emit(&mut out[HEADER_LEN..known_len]);
+        out[known_len..].copy_from_slice(extra);
         let checksum = (covered + Sum::of(out)).finish();
         out[16..18].copy_from_slice(&checksum.to_be_bytes());
     }

@@ -12,6 +12,7 @@ mod scenario;
 mod world;
 
 use scenario::Scenario;
+use std::panic::AssertUnwindSafe;
 use world::World;
 
 /// Seeds a scenario.
@@ -22,7 +23,7 @@ fn run(name: &str, prepare: fn(&mut Scenario)) {
         let mut scenario = Scenario::new(seed);
         scenario.each_host(|host| host.config.congestion = tidegate_bbr::BBR);
         prepare(&mut scenario);
-        let result = std::panic::catch_unwind(|| World::new(scenario).run());
+        let result = std::panic::catch_unwind(AssertUnwindSafe(|| World::new(scenario).run()));
         if let Err(panic) = result {
             eprintln!("scenario {name} failed with seed {seed}");
             std::panic::resume_unwind(panic);

@@ -43,6 +43,9 @@ pub(crate) struct WebArgs {
     /// How much memory ready packets may take, such as 512M or 4G
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<ByteSize>,
+    /// The congestion control of its connections: cubic, newreno or bbr
+    #[arg(long, value_name = "NAME")]
+    pub(crate) congestion: Option<String>,
     /// Write an access log in the combined format; SIGHUP opens it anew
     #[arg(long, value_name = "FILE")]
     pub(crate) access_log: Option<PathBuf>,

@@ -40,3 +40,17 @@ fn a_file_without_a_service_is_wrong() {
     let said: Vec<String> = Config::default().faults().iter().map(ToString::to_string).collect();
     assert_eq!(said, ["no service: add [web] or [dns]"]);
 }
+
+#[test]
+fn a_congestion_control_that_does_not_exist_is_refused_by_name() {
+    for name in ["cubic", "newreno", "bbr"] {
+        let text = format!("[dns]\ncongestion = \"{name}\"\n[[dns.zone]]\nname = \"a.test\"\nfile = \"a\"\n");
+        assert!(crate::Settings::parse(&text, Path::new("/")).is_ok(), "{name}");
+    }
+    let text = "[dns]\ncongestion = \"vegas\"\n[[dns.zone]]\nname = \"a.test\"\nfile = \"a\"\n";
+    let said = crate::Settings::parse(text, Path::new("/")).unwrap_err().to_string();
+    assert!(
+        said.starts_with("dns.congestion `vegas`: ") && said.contains("newreno") && said.contains("bbr"),
+        "{said}"
+    );
+}

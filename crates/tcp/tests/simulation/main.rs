@@ -16,6 +16,7 @@ mod scenario;
 mod world;
 
 use scenario::Scenario;
+use std::panic::AssertUnwindSafe;
 use world::World;
 
 /// Seeds a scenario: enough to find what is common, quick enough to run every time.
@@ -34,7 +35,7 @@ fn run(name: &str, prepare: fn(&mut Scenario)) {
         let mut scenario = Scenario::new(seed);
         scenario.trace = only.is_some();
         prepare(&mut scenario);
-        let result = std::panic::catch_unwind(|| World::new(scenario).run());
+        let result = std::panic::catch_unwind(AssertUnwindSafe(|| World::new(scenario).run()));
         if let Err(panic) = result {
             eprintln!("scenario {name} failed with SIMULATION_SEED={seed}");
             std::panic::resume_unwind(panic);

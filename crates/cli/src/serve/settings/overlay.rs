@@ -57,6 +57,7 @@ fn overlay_web(web: &mut tidegate_web::Config, args: &WebArgs) {
     put(&mut web.root, args.root.clone());
     put(&mut web.mode, args.mode.map(pack_mode));
     put(&mut web.memory, args.memory);
+    put(&mut web.congestion, args.congestion.clone());
     put(&mut web.access_log.path, args.access_log.clone().map(Some));
     put(&mut web.listen, listen(&args.place));
 }
