@@ -59,6 +59,7 @@ const ALLOWED: [(&str, &[&str]); 34] = [
             "port",
             "stack",
             "pipeline",
+            "mux",
             "content",
             "modules",
             "web",

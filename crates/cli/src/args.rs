@@ -131,6 +131,9 @@ pub(crate) struct DaemonArgs {
     /// Serve counters to Prometheus at this address of the host
     #[arg(long, value_name = "ADDR")]
     pub(crate) metrics: Option<std::net::SocketAddr>,
+    /// Give NICs' addresses and ports to stacks of other processes, which ask at this Unix socket
+    #[arg(long, value_name = "PATH", num_args = 0..=1, default_missing_value = tidegate_mux::server::SOCKET_PATH)]
+    pub(crate) mux: Option<PathBuf>,
 }
 
 /// Flags of `tidegate stats`.

@@ -42,6 +42,7 @@ pub(crate) fn keep(
     let page = page.map_err(|error| wrong_input(format!("--web: {error}")))?;
     // Who calls already waits for the thread below.
     let server = Server::start(&listen, caller).map_err(refused)?;
+    args.mux.as_deref().map(|path| daemon.open_mux(path)).transpose()?;
     begin(&mut daemon)?;
     let control = std::thread::Builder::new().name("control".into());
     let control = control.spawn(move || daemon.run(&calls)).context("could not start the control thread")?;

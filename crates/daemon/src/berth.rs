@@ -9,7 +9,7 @@
 use crate::worker::Running;
 use std::sync::Arc;
 use tidegate_control::{Errno, Fault};
-use tidegate_mux::{Gso, MuxError, Nic};
+use tidegate_mux::{Gso, Holding, MuxError, Nic};
 use tidegate_port::Port;
 use tidegate_service::ServiceError;
 use tidegate_sys::xsk::XskConfig;
@@ -18,6 +18,8 @@ use tidegate_sys::xsk::XskConfig;
 #[derive(Clone)]
 pub(crate) struct Berth {
     pub(crate) nic: Arc<Nic>,
+    /// What a port without a service has of it.
+    pub(crate) _holding: Option<Arc<Holding>>,
     pub(crate) queue: u32,
     pub(crate) xsk: XskConfig,
     pub(crate) gso: Gso,

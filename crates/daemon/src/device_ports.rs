@@ -18,8 +18,7 @@ use tidegate_bpf::{ModeChoice, Tuple};
 use tidegate_control::controller::PortSpec;
 use tidegate_control::proto::bess::{AfxdpPortArg, pmd_port_arg};
 use tidegate_control::{Errno, Fault, Message};
-use tidegate_mux::{Gso, MuxError, Nic, find_link};
-use tidegate_sys::netlink::Netlink;
+use tidegate_mux::{Gso, MuxError, Reserve};
 use tidegate_sys::xsk::{BindMode, XskConfig};
 
 /// What is wanted of a device.
@@ -34,7 +33,8 @@ impl Daemon {
     /// Attaches to the device that a port is to be, if it is to be one. Its queues open when they come to workers.
     pub(crate) fn attach_device(&mut self, port: &str, spec: &PortSpec) -> Result<bool, Fault> {
         let Some(wanted) = wanted(spec)? else { return Ok(false) };
-        let nic = take_raw(&wanted.name, wanted.rules, wanted.mode).map_err(|error| fault(error.into()))?;
+        let refused = |error: MuxError| fault(error.into());
+        let nic = self.mux.nic(&wanted.name, wanted.mode).map_err(refused)?;
         let count = spec.rx_queues.max(spec.tx_queues);
         if u32::from(count) > nic.queue_count {
             let text = format!(
@@ -50,14 +50,16 @@ impl Daemon {
                 nic.name
             );
         }
-        nic.claim().map_err(|error| fault(error.into()))?;
+        let held = self.mux.ground().hold(&nic, &format!("port {port}"), &wanted.rules, Reserve::Nothing);
+        let holding = held.map_err(refused)?;
+        holding.claim().map_err(refused)?;
         self.devices.insert(port.to_owned(), crate::ports::Device::find(&nic.name)?);
-        let nic = Arc::new(nic);
+        let holding = Arc::new(holding);
         let xsk = XskConfig { mode: wanted.bind, ..XskConfig::default() };
         for queue in 0..u32::from(count) {
             let name = if count == 1 { port.to_owned() } else { format!("{port}#{queue}") };
-            let nic = Arc::clone(&nic);
-            self.berths.insert(name, Berth { nic, queue, xsk, gso: Gso::Off });
+            let (nic, holding) = (Arc::clone(&nic), Some(Arc::clone(&holding)));
+            self.berths.insert(name, Berth { nic, _holding: holding, queue, xsk, gso: Gso::Off });
         }
         Ok(true)
     }
@@ -67,11 +69,6 @@ impl Daemon {
         let is_of_port = |queue: &str| queue.rsplit_once('#').map_or(queue, |(name, _)| name) == port;
         self.berths.retain(|queue, _| queue != port && !is_of_port(queue));
     }
-}
-
-fn take_raw(name: &str, rules: Vec<Tuple>, mode: ModeChoice) -> Result<Nic, MuxError> {
-    let link = find_link(&mut Netlink::open()?, name)?;
-    Nic::take_raw(link, rules, mode)
 }
 
 fn wanted(spec: &PortSpec) -> Result<Option<Wanted>, Fault> {

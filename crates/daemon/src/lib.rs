@@ -21,6 +21,7 @@ mod files;
 mod hooks;
 mod lines;
 mod make;
+mod mux;
 mod plant;
 mod ports;
 mod services;

@@ -8,6 +8,7 @@
 //! ```
 
 use crate::Daemon;
+use crossbeam_channel::select;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,6 +19,9 @@ use tidegate_service::{Collector, Counted, Device, Endpoint, Offer, Services, cl
 
 /// How often it is looked whether connections have finished.
 const DRAIN_PERIOD: Duration = Duration::from_millis(20);
+
+/// How long nothing may happen.
+const IDLE_PERIOD: Duration = Duration::from_secs(3600);
 
 /// What is open for one service.
 pub(crate) struct Serving {
@@ -65,20 +69,22 @@ impl Daemon {
             self.look_at_ending();
             std::thread::sleep(DRAIN_PERIOD);
         }
+        self.mux.leave();
     }
 
-    /// The next call. Services that end are looked at meanwhile.
+    /// The next call. Services that end are looked at meanwhile, and stacks of other processes served.
     fn next_call(&mut self, calls: &CallQueue) -> Option<Call> {
         loop {
             self.look_at_ending();
+            let expiry = self.mux.expire();
             let is_ending = self.services.serving.values().any(|serving| serving.ends_at.is_some());
-            if !is_ending {
-                return calls.receiver().recv().ok();
-            }
-            match calls.receiver().recv_timeout(DRAIN_PERIOD) {
-                Ok(call) => return Some(call),
-                Err(gone) if gone.is_disconnected() => return None,
-                Err(_) => {}
+            let until_expiry = expiry.map(|at| at.saturating_duration_since(Instant::now()));
+            let patience = is_ending.then_some(DRAIN_PERIOD).into_iter().chain(until_expiry).min();
+            let events = self.mux.events();
+            select! {
+                recv(calls.receiver()) -> call => return call.ok(),
+                recv(events) -> event => self.mux.on_event(event.ok()),
+                default(patience.unwrap_or(IDLE_PERIOD)) => {}
             }
         }
     }

@@ -12,9 +12,10 @@ use crate::name::NameClaim;
 use crate::nic::{Nic, attach};
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tidegate_bpf::{LoadOptions, ModeChoice, XdpProgram};
-use tidegate_stack::{Interface, Ownership};
 use tidegate_sys::ethtool::{Ethtool, Offload};
 use tidegate_sys::netlink::{Address, LinkInfo, MacAddress, Netlink, NetlinkError, VethEnd};
 use tidegate_sys::netns::Netns;
@@ -105,15 +106,18 @@ pub fn create(plan: &Plan, queue_count: u32, choice: ModeChoice) -> Result<Nic> 
     })??;
     Ok(Nic {
         name: plan.name.clone(),
-        interface: Interface::new(MacAddr(far.mac), plan.addresses(), far.mtu as usize, Ownership::Address),
+        mac: MacAddr(far.mac),
+        mtu: far.mtu as usize,
+        own_addresses: plan.addresses().into(),
         queue_count,
-        rules: Vec::new(),
         ifindex: far.ifindex,
-        program,
+        program: Arc::new(program),
         attachment,
         netns: Some(netns),
+        pins: None,
+        stays: AtomicBool::new(false),
+        vports: OnceLock::new(),
         _name: Some(name),
-        _placeholders: Vec::new(),
     })
 }
 

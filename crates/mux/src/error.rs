@@ -1,5 +1,6 @@
 //! Why a stack is not attached, in one line that says what to do about it.
 
+use crate::registry::Refusal;
 use std::error::Error;
 use std::io;
 use thiserror::Error;
@@ -48,13 +49,26 @@ machine!(
     tidegate_bpf::AttachError,
     tidegate_bpf::LoadError,
     tidegate_bpf::MapError,
+    tidegate_bpf::PinError,
     tidegate_bpf::RegisterError,
     tidegate_port::AfXdpError,
     tidegate_sys::ethtool::EthtoolError,
     tidegate_sys::netlink::NetlinkError,
     tidegate_sys::netns::NetnsError,
+    tidegate_sys::random::RandomError,
     tidegate_sys::socket::ReserveError,
 );
+
+impl From<Refusal> for MuxError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Taken { .. } | Refusal::QueueTaken { .. } | Refusal::Full { .. } => {
+                Self::Occupied(refusal.to_string())
+            }
+            _ => Self::Input(refusal.to_string()),
+        }
+    }
+}
 
 /// Says what was attempted when it failed.
 pub(crate) trait Attempt<T> {

@@ -8,16 +8,25 @@
 //! ```
 //! Not here: what a stack does with its frames, and where its configuration comes from.
 //!
-//! Invariant: nothing here outlives the process. The program's link is not pinned, the veth's far end is in
-//! a namespace without a name, the placeholders are sockets: the kernel removes all of it with our last
-//! descriptor, however we end. Only a stack's veth lives on, for as long as its owner does.
+//! Invariant: nothing here outlives the process unless it is for stacks that are processes of their own ([`Desk`]): then
+//! programs are pinned, and the next daemon goes on with them. Without them the program's link is not pinned, the veth's
+//! far end is in a namespace without a name, and the placeholders are sockets: the kernel removes all of it with our last
+//! descriptor, however we end.
 #![forbid(unsafe_code)]
 
+pub mod client;
+mod desk;
 pub mod embedded;
 mod error;
+mod ground;
+pub mod message;
 mod name;
 mod nic;
+pub mod registry;
+pub mod server;
 pub mod vport;
 
+pub use desk::{Desk, Shown};
 pub use error::MuxError;
+pub use ground::{Ground, Holding, Reserve};
 pub use nic::{Gso, Nic, find_link};

@@ -1,15 +1,15 @@
 //! A device with Tidegate's XDP program on it, and the queues whose frames come to user space.
-//!
-//! Invariant: a registered address and port of the host has a placeholder socket there first, so that no
-//! server of the host can have it as well.
 
 use crate::error::{Attempt, MuxError, Result, wrong_input};
 use crate::name::NameClaim;
+use crate::vport::Vports;
 use serde::Deserialize;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use tidegate_bpf::{
-    AttachError, AttachMode, Attachment, Counters, LoadOptions, ModeChoice, Protocol, Steering, Tuple,
-    XdpProgram,
+    AttachError, AttachMode, Attachment, Counters, LoadOptions, ModeChoice, PinDirectory, PinError, Tuple,
+    WayOut, XdpProgram,
 };
 use tidegate_port::{AfXdpPort, Push};
 use tidegate_stack::{Interface, Ownership};
@@ -17,7 +17,6 @@ use tidegate_sys::ethtool::Ethtool;
 use tidegate_sys::netlink::{LinkInfo, Netlink};
 use tidegate_sys::netns::Netns;
 use tidegate_sys::packet_socket::PacketSocket;
-use tidegate_sys::socket::{Placeholder, ReserveError, Transport};
 use tidegate_sys::xsk::{DriverMode, Umem, XskConfig};
 use tidegate_wire::MacAddr;
 
@@ -39,51 +38,89 @@ pub enum Gso {
     Off,
 }
 
-/// A device with the program on it.
+/// A device with the program on it, shared by all who have frames of it. When nobody has it any more the program leaves
+/// the device, pinned or not, unless it was told to stay.
 pub struct Nic {
     /// Its name in the host.
     pub name: String,
-    /// The host that the stack is on this device.
-    pub interface: Interface,
     /// Receive queues; each has a socket.
     pub queue_count: u32,
-    /// What is claimed; nothing: every frame.
-    pub(crate) rules: Vec<Tuple>,
+    pub(crate) mac: MacAddr,
+    /// The longest IP packet.
+    pub(crate) mtu: usize,
+    /// The addresses that are a stack's own, if it is a device of our own.
+    pub(crate) own_addresses: Vec<IpAddr>,
     pub(crate) ifindex: u32,
-    pub(crate) program: XdpProgram,
+    pub(crate) program: Arc<XdpProgram>,
     pub(crate) attachment: Attachment,
     /// Where the device is, if not in the process's own namespace.
     pub(crate) netns: Option<Netns>,
+    pub(crate) pins: Option<PinDirectory>,
+    /// Another process will go on with it.
+    pub(crate) stays: AtomicBool,
+    pub(crate) vports: OnceLock<Arc<Vports>>,
     pub(crate) _name: Option<NameClaim>,
-    pub(crate) _placeholders: Vec<Placeholder>,
 }
 
 impl Nic {
-    /// Reserves `tuples` in the host and puts the program on a NIC of it: all else stays the host's. None: every
-    /// frame is taken, as it is.
-    pub fn take(link: LinkInfo, tuples: Vec<Tuple>, choice: ModeChoice) -> Result<Self> {
-        let placeholders = reserve(&tuples)?;
-        Ok(Self { _placeholders: placeholders, ..Self::take_raw(link, tuples, choice)? })
-    }
-
-    /// Puts the program on a NIC of the host for whoever takes frames as they are: those that `rules` name, or all.
-    pub fn take_raw(link: LinkInfo, rules: Vec<Tuple>, choice: ModeChoice) -> Result<Self> {
+    /// Puts the program on a NIC of the host, all of whose frames stay the host's. `pins`: it is pinned there, so that it
+    /// can outlive the process, and what an earlier process left there is taken over.
+    pub(crate) fn take(link: LinkInfo, choice: ModeChoice, pins: Option<PinDirectory>) -> Result<Self> {
         let queue_count = Ethtool::open(&link.name)?.channels()?.rx_queue_count().max(1);
-        let program = XdpProgram::load(&LoadOptions { queue_count_max: queue_count, ..Default::default() })?;
-        let attachment = attach(&program, link.ifindex, &link.name, choice)?;
-        let mtu = (link.mtu as usize).min(MTU_MAX);
+        let left = pins.as_ref().map(|pins| left_behind(pins, link.ifindex)).transpose()?.flatten();
+        let (program, attachment) = match left {
+            Some(left) => left,
+            None => put_on(&link, queue_count, choice, pins.as_ref())?,
+        };
         Ok(Self {
-            interface: Interface::new(MacAddr(link.mac), addresses(&rules), mtu, Ownership::Ports),
+            mac: MacAddr(link.mac),
+            mtu: (link.mtu as usize).min(MTU_MAX),
+            own_addresses: Vec::new(),
             name: link.name,
             queue_count,
-            rules,
             ifindex: link.ifindex,
-            program,
+            program: Arc::new(program),
             attachment,
             netns: None,
+            pins,
+            stays: AtomicBool::new(false),
+            vports: OnceLock::new(),
             _name: None,
-            _placeholders: Vec::new(),
         })
+    }
+
+    /// What a stack that has `tuples` of it must know of its link: the addresses are the host's, or its own if the device
+    /// is.
+    pub fn interface(&self, tuples: &[Tuple]) -> Interface {
+        if self.is_own() {
+            return Interface::new(self.mac, self.own_addresses.clone(), self.mtu, Ownership::Address);
+        }
+        let mut addresses: Vec<IpAddr> = tuples.iter().map(|tuple| tuple.address).collect();
+        addresses.sort_unstable();
+        addresses.dedup();
+        Interface::new(self.mac, addresses, self.mtu, Ownership::Ports)
+    }
+
+    /// The longest IP packet that is exchanged with peers.
+    pub fn mtu(&self) -> usize {
+        self.mtu
+    }
+
+    /// What makes the veths of stacks on it.
+    pub(crate) fn vports(&self) -> Result<&Arc<Vports>> {
+        if let Some(vports) = self.vports.get() {
+            return Ok(vports);
+        }
+        let mut netlink = Netlink::open()?;
+        let link = netlink.link_of(self.ifindex)?;
+        let addresses: Vec<IpAddr> = netlink.addresses_of(self.ifindex)?.iter().map(|it| it.ip).collect();
+        let made = Vports::new(Arc::clone(&self.program), &link, &addresses, WayOut::default())?;
+        Ok(self.vports.get_or_init(|| made))
+    }
+
+    /// Leaves the program on the device when this is dropped, if it is pinned.
+    pub(crate) fn stay(&self) {
+        self.stays.store(true, Ordering::Relaxed);
     }
 
     /// Whether it is a virtual NIC that goes when nobody has it any more.
@@ -124,22 +161,46 @@ impl Nic {
         }
     }
 
-    /// Claims frames: all of a device of our own, those to registered addresses and ports of another.
-    pub fn claim(&self) -> Result<()> {
-        if self.rules.is_empty() {
-            return Ok(self.program.own_device(true)?);
-        }
-        for tuple in &self.rules {
-            self.program.register(*tuple, Steering::Socket)?;
-        }
-        Ok(())
-    }
-
     fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
         match &self.netns {
             Some(netns) => Ok(netns.run(work)?),
             None => Ok(work()),
         }
+    }
+}
+
+impl Drop for Nic {
+    fn drop(&mut self) {
+        let Some(pins) = self.pins.as_ref().filter(|_| !self.stays.load(Ordering::Relaxed)) else { return };
+        if let Err(error) = pins.remove() {
+            tracing::warn!(device = self.name, "the XDP program stays on the device: {error}");
+        }
+    }
+}
+
+/// Loads the program and attaches it, pinned if that is wanted.
+fn put_on(
+    link: &LinkInfo,
+    queue_count: u32,
+    choice: ModeChoice,
+    pins: Option<&PinDirectory>,
+) -> Result<(XdpProgram, Attachment)> {
+    let program = XdpProgram::load(&LoadOptions { queue_count_max: queue_count, ..Default::default() })?;
+    let attachment = attach(&program, link.ifindex, &link.name, choice)?;
+    pins.map(|pins| pins.pin(&program, &attachment)).transpose()?;
+    Ok((program, attachment))
+}
+
+/// What an earlier process left on the device. What is of another version, or on no device any more, is removed.
+fn left_behind(pins: &PinDirectory, ifindex: u32) -> Result<Option<(XdpProgram, Attachment)>> {
+    match pins.open() {
+        Ok((program, attachment)) if attachment.ifindex() == ifindex => Ok(Some((program, attachment))),
+        Err(PinError::Absent { .. }) => Ok(None),
+        Ok(_) | Err(PinError::OtherVersion { .. } | PinError::Defunct { .. }) => {
+            pins.remove()?;
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -186,28 +247,5 @@ fn refused(error: AttachError, device: &str) -> MuxError {
             wrong_input(format!("the driver of {device} refuses XDP ({source}): use --xdp-mode generic"))
         }
         other => other.into(),
-    }
-}
-
-/// The host's addresses that the tuples are at, each once.
-fn addresses(tuples: &[Tuple]) -> Vec<IpAddr> {
-    let mut addresses: Vec<IpAddr> = tuples.iter().map(|tuple| tuple.address).collect();
-    addresses.sort_unstable();
-    addresses.dedup();
-    addresses
-}
-
-/// Takes the ports out of the host's hands.
-fn reserve(tuples: &[Tuple]) -> Result<Vec<Placeholder>, ReserveError> {
-    let reserve = |tuple: &Tuple| {
-        Placeholder::bind(transport(tuple.protocol), SocketAddr::new(tuple.address, tuple.port))
-    };
-    tuples.iter().map(reserve).collect()
-}
-
-const fn transport(protocol: Protocol) -> Transport {
-    match protocol {
-        Protocol::Tcp => Transport::Tcp,
-        Protocol::Udp => Transport::Udp,
     }
 }

@@ -6,20 +6,36 @@ use crate::kind::Endpoint;
 use crate::settings::{Place, Settings};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tidegate_bpf::ModeChoice;
-use tidegate_mux::{Nic, embedded};
+use tidegate_bpf::{ModeChoice, Tuple};
+use tidegate_mux::{Ground, Holding, Nic, Reserve, embedded};
+use tidegate_stack::Interface;
 use tidegate_sys::netlink::Netlink;
 
 /// A NIC, and what is served there.
 pub struct Device {
     /// The NIC.
     pub nic: Arc<Nic>,
+    /// What is the services' of it.
+    pub holding: Holding,
+    /// The host that a stack is there.
+    pub interface: Interface,
     /// Where the services are to be found.
     pub listen: Vec<Endpoint>,
 }
 
-/// Attaches to what the settings name. A service without a NIC of the host is on the virtual one.
-pub fn attach_all(settings: &Settings) -> Result<Vec<Device>> {
+impl Device {
+    fn new(ground: &Ground, service: &str, nic: Arc<Nic>, listen: Vec<Endpoint>) -> Result<Self> {
+        let tuples: Vec<Tuple> = match nic.is_own() {
+            true => Vec::new(),
+            false => listen.iter().flat_map(|endpoint| endpoint.tuples()).collect(),
+        };
+        let holding = ground.hold(&nic, service, &tuples, Reserve::Ports)?;
+        Ok(Self { interface: nic.interface(&tuples), nic, holding, listen })
+    }
+}
+
+/// Attaches `service` to what the settings name. Without a NIC of the host it is on the virtual one.
+pub fn attach_all(settings: &Settings, ground: &mut Ground, service: &str) -> Result<Vec<Device>> {
     let plan = embedded::Plan::of_name(&settings.config.name)?;
     let (mut own, mut others) = (Vec::new(), Vec::new());
     for place in &settings.places {
@@ -30,10 +46,10 @@ pub fn attach_all(settings: &Settings) -> Result<Vec<Device>> {
     let choices = choose(&interfaces(&settings.places), &others)?;
     let mut devices = Vec::new();
     if !own.is_empty() {
-        devices.push(create_own(settings, &plan, &own)?);
+        devices.push(create_own(settings, ground, service, &plan, &own)?);
     }
     for choice in choices {
-        devices.push(take(choice, settings.config.xdp_mode.into())?);
+        devices.push(take(choice, settings.config.xdp_mode.into(), ground, service)?);
     }
     Ok(devices)
 }
@@ -62,7 +78,13 @@ fn interfaces(places: &[Place]) -> Vec<String> {
     names
 }
 
-fn create_own(settings: &Settings, plan: &embedded::Plan, listen: &[Endpoint]) -> Result<Device> {
+fn create_own(
+    settings: &Settings,
+    ground: &Ground,
+    service: &str,
+    plan: &embedded::Plan,
+    listen: &[Endpoint],
+) -> Result<Device> {
     let queue_count = settings.config.workers.unwrap_or(1);
     if queue_count > 1 {
         tracing::warn!(
@@ -75,13 +97,12 @@ fn create_own(settings: &Settings, plan: &embedded::Plan, listen: &[Endpoint]) -
     };
     let listen = listen.iter().map(resolve).collect::<Result<_>>()?;
     let nic = embedded::create(plan, queue_count, settings.config.xdp_mode.into())?;
-    Ok(Device { nic: Arc::new(nic), listen })
+    Device::new(ground, service, Arc::new(nic), listen)
 }
 
-fn take(choice: Choice, mode: ModeChoice) -> Result<Device> {
-    let tuples = choice.listen.iter().flat_map(|endpoint| endpoint.tuples()).collect();
-    let nic = Nic::take(choice.link, tuples, mode)?;
-    Ok(Device { nic: Arc::new(nic), listen: choice.listen })
+fn take(choice: Choice, mode: ModeChoice, ground: &mut Ground, service: &str) -> Result<Device> {
+    let nic = ground.nic(choice.link, mode)?;
+    Device::new(ground, service, nic, choice.listen)
 }
 
 /// Gives the devices up, and returns when a virtual NIC is gone: the kernel removes it a moment after its

@@ -23,7 +23,7 @@ pub fn host(
 ) -> Result<StackModule<Services>> {
     let connection_count_max = settings.config.connection_count_max() as usize;
     let limits = Limits { connection_count_max, ..Limits::default() };
-    let interface = device.nic.interface.clone();
+    let interface = device.interface.clone();
     let services = offer.services(&device.listen, waker);
     let mut stack = Stack::new(clock::now(), interface, TcpConfig::SERVER, limits, &secrets()?, services);
     for Endpoint { address, kind } in &device.listen {

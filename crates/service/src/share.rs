@@ -42,7 +42,7 @@ pub struct Share {
 pub fn share_out(settings: &Settings, devices: &[Device]) -> Vec<Share> {
     let queue_counts: Vec<u32> = devices.iter().map(|device| device.nic.queue_count).collect();
     let worker_count = worker_count(settings, &queue_counts);
-    let mtu = |lane: &Lane| devices[lane.device].nic.interface.mtu();
+    let mtu = |lane: &Lane| devices[lane.device].nic.mtu();
     let share = |lanes: Vec<Lane>| Share {
         chunk_size: chunk_size(lanes.iter().map(mtu).max().unwrap_or(0)),
         pool_size: (settings.frame_memory() as usize / worker_count)

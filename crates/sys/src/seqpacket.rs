@@ -12,7 +12,7 @@ use std::mem::{MaybeUninit, offset_of, size_of};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 
-use crate::syscall::{check, check_fd, check_len, or_later, socket};
+use crate::syscall::{check, check_fd, check_len, option, or_later, socket};
 
 /// A unix socket could not be bound or reached.
 #[derive(Debug, thiserror::Error)]
@@ -158,6 +158,15 @@ pub enum Message {
 #[derive(Debug)]
 pub struct Channel(OwnedFd);
 
+/// The process at the other end of a connection, as it was when it connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Its number in the caller's PID namespace.
+    pub pid: u32,
+    /// Its effective user.
+    pub uid: u32,
+}
+
 /// Room for one descriptor beside a message, aligned as `cmsghdr` wants it: CMSG_SPACE of four bytes is 24.
 #[repr(C, align(8))]
 struct Ancillary([u8; 32]);
@@ -168,6 +177,20 @@ impl Channel {
         let connected = connect(address);
         let error = |source| SeqpacketError { attempt: "connect to", address: address.into(), source };
         connected.map(Channel).map_err(error)
+    }
+
+    /// Who is at the other end. Source: unix(7), SO_PEERCRED.
+    pub fn peer(&self) -> io::Result<Peer> {
+        // SAFETY: a structure of integers, valid whatever the kernel writes.
+        let found: libc::ucred = unsafe { option(self.0.as_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED) }?;
+        Ok(Peer { pid: found.pid.unsigned_abs(), uid: found.uid })
+    }
+
+    /// Ends the connection: both ends read its end, and nothing is sent any more.
+    pub fn shut_down(&self) -> io::Result<()> {
+        // SAFETY: takes no pointers.
+        check(unsafe { libc::shutdown(self.0.as_raw_fd(), libc::SHUT_RDWR) })?;
+        Ok(())
     }
 
     /// Sends a message. False if the peer takes none now.
@@ -293,6 +316,19 @@ mod tests {
         drop(near);
         assert!(matches!(far.try_receive(&mut buffer).unwrap(), Some(Message::Closed)));
         assert!(far.try_send(b"x").is_err(), "an error and no signal");
+    }
+
+    #[test]
+    fn each_end_knows_who_is_at_the_other() {
+        let (_listener, near, far) = joined("peer");
+        let own = Peer {
+            pid: std::process::id(),
+            uid: std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap()),
+        };
+        assert_eq!((near.peer().unwrap(), far.peer().unwrap()), (own, own));
+        near.shut_down().unwrap();
+        assert!(matches!(far.try_receive(&mut [0; 64]).unwrap(), Some(Message::Closed)));
+        assert!(matches!(near.try_receive(&mut [0; 64]).unwrap(), Some(Message::Closed)));
     }
 
     #[test]

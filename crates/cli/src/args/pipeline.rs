@@ -43,10 +43,10 @@ pub(crate) struct RunArgs {
     /// The pipeline, as docs/specs/tg.md describes it
     pub(crate) file: PathBuf,
     /// Put it in the place of what the daemon at 127.0.0.1:10514 runs
-    #[arg(long, conflicts_with_all = ["listen", "socket", "allow_remote", "web"])]
+    #[arg(long, conflicts_with_all = ["listen", "socket", "allow_remote", "web", "mux"])]
     daemon: bool,
     /// Put it in the place of what the daemon at ADDRESS:PORT, or unix:PATH, runs
-    #[arg(long, value_name = "ADDR", conflicts_with_all = ["listen", "socket", "allow_remote", "web"])]
+    #[arg(long, value_name = "ADDR", conflicts_with_all = ["listen", "socket", "allow_remote", "web", "mux"])]
     address: Option<String>,
     #[command(flatten)]
     pub(crate) here: DaemonArgs,

@@ -28,6 +28,7 @@ use crossbeam_channel::Receiver;
 use settings::Settings;
 use std::io::Write;
 use std::sync::Arc;
+use tidegate_mux::Ground;
 use tidegate_service::{Collector, Counted, Device, Offer, ServiceError, Source, attach_all, leave};
 use worker::Workers;
 
@@ -35,7 +36,7 @@ use worker::Workers;
 pub(crate) fn serve(asked: Asked) -> Result<()> {
     let settings = Settings::of(asked)?;
     crate::logs::start(settings.service.config.process.log_format);
-    let devices = Arc::new(attach_all(&settings.service)?);
+    let devices = Arc::new(attach_all(&settings.service, &mut Ground::default(), "tidegate")?);
     let outcome = serve_on(&settings, &devices);
     outcome.and(leave(devices).map_err(Into::into))
 }
@@ -67,7 +68,7 @@ fn serve_on(settings: &Settings, devices: &Arc<Vec<Device>>) -> Result<()> {
 }
 
 fn claim(devices: &[Device]) -> Result<()> {
-    Ok(devices.iter().try_for_each(|device| device.nic.claim()).map_err(ServiceError::from)?)
+    Ok(devices.iter().try_for_each(|device| device.holding.claim()).map_err(ServiceError::from)?)
 }
 
 /// Says where the services are. That nobody listens is no reason not to serve.

@@ -17,6 +17,7 @@ mod plan;
 use crate::berth::Berth;
 use crate::hooks::{Site, Tap, Track};
 use crate::lines::Pending;
+use crate::mux::Mux;
 use crate::plant::{self, Placement, Plant};
 use crate::ports::Device;
 use crate::services::ServiceDesk;
@@ -52,6 +53,7 @@ pub struct Daemon {
     pub(crate) tracks: BTreeMap<Site, Track>,
     pub(crate) is_paused: bool,
     pub(crate) services: ServiceDesk,
+    pub(crate) mux: Mux,
     /// What wakes the workers of queues that others send to, by the queue's number.
     pub(crate) bells: HashMap<u64, Arc<Bell>>,
     next_serial: u64,

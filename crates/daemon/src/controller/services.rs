@@ -93,7 +93,7 @@ impl Daemon {
     fn start(&mut self, read: Read) -> Outcome<StartServiceResponse> {
         let Read { name, workers, settings, source, notes } = read;
         let name = self.free_name(name.as_deref())?;
-        let devices = Arc::new(attach_all(&settings).map_err(fault)?);
+        let devices = Arc::new(attach_all(&settings, self.mux.ground(), &name).map_err(fault)?);
         let shares = share_out(&settings, &devices);
         let opened = source.open(&settings.config, shares.len()).map_err(fault);
         let outcome = opened.and_then(|offer| {
@@ -179,7 +179,7 @@ impl Daemon {
         };
         self.services.serving.insert(name, serving);
         self.change_to(next)?;
-        devices.iter().try_for_each(|device| device.nic.claim()).map_err(|error| fault(error.into()))
+        devices.iter().try_for_each(|device| device.holding.claim()).map_err(|error| fault(error.into()))
     }
 
     /// One queue of one device: port_in -> host -> port_out. The host's name comes back.
@@ -203,6 +203,7 @@ impl Daemon {
         wish.ports.insert(place.clone());
         let berth = Berth {
             nic: Arc::clone(&device.nic),
+            _holding: None,
             queue: lane.queue,
             xsk: settings.xsk(),
             gso: settings.config.gso,

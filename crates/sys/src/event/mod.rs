@@ -3,10 +3,12 @@
 //! Not an event loop. A worker that has nothing to do names what could give it something to do, and sleeps.
 
 mod directory;
+mod epoll;
 mod inotify;
 mod timer;
 
 pub use directory::DirectoryWatch;
+pub use epoll::Epoll;
 pub use inotify::{Change, ChangeKind, TreeWatch, WatchError};
 pub use timer::{EpollSet, TimerFd};
 

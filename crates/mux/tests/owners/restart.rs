@@ -1,0 +1,27 @@
+//! A daemon that is started again: frames flow on meanwhile, and owners keep what they have.
+
+use crate::world::{Echo, World, udp};
+
+#[test]
+fn frames_flow_through_a_restart_and_the_owner_keeps_its_lease() {
+    let mut world = World::new();
+    let (mut stack, lost) = (world.attach(), world.attach());
+    let _echo = Echo::start(&mut stack, "stack");
+    stack.bind(udp(7001)).expect("free");
+    lost.bind(udp(7002)).expect("free");
+    world.await_answer(7001, "stack");
+    assert!(!stack.is_orphaned());
+    world.stop();
+    assert!(stack.is_orphaned());
+    assert_eq!(world.ask(7001).as_deref(), Some("stack"), "nobody is needed for frames to flow");
+    world.start();
+    assert_eq!(world.ask(7001).as_deref(), Some("stack"));
+    let slot = stack.place().slot;
+    stack.reattach(&world.socket()).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(stack.place().slot, slot);
+    stack.bind(udp(7003)).expect("the lease is its own");
+    assert_eq!(world.ask(7003).as_deref(), Some("stack"));
+    let said = stack.bind(udp(7002)).unwrap_err().to_string();
+    assert!(said.contains("stack 1 has it"), "kept for ten seconds: {said}");
+    drop(stack);
+}
