@@ -63,7 +63,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", default_value = ".")]
     apex: String,
     /// Servers to compare on every zone (default: all on the zone nearest to 100 k names; NSD, Knot in XDP mode and
-    /// Tidegate with wire keys, in place and memcopy, on the others)
+    /// Tidegate in place on the others)
     #[arg(long, value_delimiter = ',', value_enum, value_name = "NAME")]
     servers: Vec<ServerKind>,
     /// Batch sizes to run Tidegate with (default: 1,2,4,8,16,32,64, on the zone nearest to 10 k names)

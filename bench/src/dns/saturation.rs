@@ -12,7 +12,7 @@ const SENT_MIN: f64 = 0.97;
 /// Factor between trials until a server fails.
 const STEP: f64 = 1.5;
 /// Halvings of the last step.
-const HALVING_COUNT: u32 = 3;
+const HALVING_COUNT: u32 = 2;
 /// No search is longer.
 const TRIAL_COUNT_MAX: u32 = 30;
 

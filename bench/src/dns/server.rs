@@ -72,8 +72,7 @@ impl ServerKind {
 
     /// The best of its kind: all on every zone would take too long.
     pub(crate) fn stands_for_others(self) -> bool {
-        use ServerKind::{KnotXdp, Nsd, WireInPlace, WireMemcopy};
-        matches!(self, Nsd | KnotXdp | WireMemcopy | WireInPlace)
+        matches!(self, ServerKind::Nsd | ServerKind::KnotXdp | ServerKind::WireInPlace)
     }
 
     pub(crate) fn is_tidegate(self) -> bool {
