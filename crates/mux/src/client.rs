@@ -17,7 +17,8 @@ use tidegate_bpf::Tuple;
 use tidegate_port::{AfXdpError, AfXdpPort};
 use tidegate_stack::{Interface, Ownership};
 use tidegate_sys::event::{Interest, poll};
-use tidegate_sys::seqpacket::{Channel, Message, SeqpacketError};
+use tidegate_sys::local_socket::{LocalSocketError, connect};
+use tidegate_sys::seqpacket::{Channel, Message};
 use tidegate_sys::xsk::{Umem, XskConfig};
 use tidegate_wire::MacAddr;
 
@@ -29,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub enum ClientError {
     /// Nobody listens there.
     #[error("{0} (start it with: tidegate daemon --mux)")]
-    Absent(#[from] SeqpacketError),
+    Absent(#[from] LocalSocketError),
     /// It said no, and why.
     #[error("{0}")]
     Refused(String),
@@ -49,7 +50,7 @@ pub enum ClientError {
 
 /// Attaches a stack.
 pub fn attach(path: &str, wanted: &Wanted) -> Result<Attachment, ClientError> {
-    let channel = Channel::connect(path)?;
+    let channel: Channel = connect(path)?;
     let (place, socket) = greet(&channel, wanted, None)?;
     Ok(Attachment { channel, wanted: wanted.clone(), place, socket })
 }
@@ -99,7 +100,7 @@ impl Attachment {
 
     /// Claims slot and tuples back from a daemon that was started again.
     pub fn reattach(&mut self, path: &str) -> Result<(), ClientError> {
-        let channel = Channel::connect(path)?;
+        let channel: Channel = connect(path)?;
         let (place, _) = greet(&channel, &self.wanted, Some(self.place.token))?;
         (self.channel, self.place) = (channel, place);
         Ok(())

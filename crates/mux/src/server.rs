@@ -19,7 +19,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tidegate_sys::event::{Epoll, EventFd};
-use tidegate_sys::seqpacket::{Channel, Listener, Peer};
+use tidegate_sys::local_socket::Listener;
+use tidegate_sys::seqpacket::{Channel, Peer};
 
 /// Where it is unless told otherwise.
 pub const SOCKET_PATH: &str = "/run/tidegate/mux.sock";
@@ -112,7 +113,7 @@ impl Drop for Server {
 
 /// What the thread has.
 struct Desk {
-    listener: Listener,
+    listener: Listener<Channel>,
     end: Arc<EventFd>,
     is_ending: Arc<AtomicBool>,
     epoll: Epoll,
@@ -123,7 +124,7 @@ struct Desk {
 
 impl Desk {
     fn new(
-        listener: Listener,
+        listener: Listener<Channel>,
         end: Arc<EventFd>,
         is_ending: Arc<AtomicBool>,
         events: Sender<Event>,

@@ -31,6 +31,7 @@ mod memory;
 mod null;
 mod pcap;
 mod singly;
+mod talker;
 mod tap;
 mod unix_socket;
 mod vhost_user;

@@ -4,7 +4,7 @@
 //!   config.rs   what an interface is made from
 //!   message.rs  control messages as bytes                  ring.rs     one ring in shared memory
 //!   session.rs  messages with a deadline, why it ended     link.rs     sending and receiving over a pair of rings
-//!   client.rs   the client's conversation                  control.rs  the thread that talks, and talks again
+//!   client.rs   the client's conversation                  control.rs  what is said, and what the ports share with that
 //!   server.rs   the server's                               port.rs     the ports, one a ring pair
 //! ```
 //! The data path never touches the control socket: a thread of its own connects, and hands each port its link; a peer that goes

@@ -13,7 +13,8 @@ use tidegate_base::{Duration, Instant};
 use tidegate_packet::{BATCH_LEN_MAX, Batch, Frame, Pool};
 use tidegate_sys::clock;
 use tidegate_sys::event::{Interest, poll};
-use tidegate_sys::seqpacket::{Channel, Listener, SeqpacketError};
+use tidegate_sys::local_socket::{Listener, LocalSocketError};
+use tidegate_sys::seqpacket::Channel;
 
 use crate::singly::{HandsOver, Singly, fill, hand_over};
 use crate::{Port, PortCounters};
@@ -49,7 +50,7 @@ impl UnixSocketConfig {
 /// Whoever connected to a unix socket.
 #[derive(Debug)]
 pub struct UnixSocketPort {
-    listener: Listener,
+    listener: Listener<Channel>,
     peer: Option<Channel>,
     config: UnixSocketConfig,
     /// When the socket is looked at again.
@@ -63,7 +64,7 @@ pub struct UnixSocketPort {
 
 impl UnixSocketPort {
     /// Listens.
-    pub fn open(config: UnixSocketConfig) -> Result<UnixSocketPort, SeqpacketError> {
+    pub fn open(config: UnixSocketConfig) -> Result<UnixSocketPort, LocalSocketError> {
         Ok(UnixSocketPort {
             listener: Listener::bind(&config.path)?,
             peer: None,
@@ -209,7 +210,7 @@ mod tests {
     }
 
     fn peer(port: &UnixSocketPort) -> Channel {
-        Channel::connect(&port.config.path).unwrap()
+        tidegate_sys::local_socket::connect(&port.config.path).unwrap()
     }
 
     fn send(port: &mut UnixSocketPort, pool: &mut Pool, bytes: &[u8]) -> usize {

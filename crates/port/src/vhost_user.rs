@@ -3,10 +3,10 @@
 //! ```text
 //!   config.rs   what a device is made from
 //!   device.rs   the conversation's state: what the front end has set so far     memory.rs  the guest's memory
-//!   control.rs  the thread that talks, and talks again                          ring.rs    one split virtqueue
-//!   listener.rs the socket                                                      chain.rs   the parts of one buffer
-//!   port.rs     the ports, one a queue pair                                     header.rs  what is left to do for a frame
-//!   receiver.rs frames from the guest                                           sender.rs  frames to the guest
+//!   control.rs  what is said, and what the ports share with that                ring.rs    one split virtqueue
+//!   port.rs     the ports, one a queue pair                                     chain.rs   the parts of one buffer
+//!   receiver.rs frames from the guest                                           header.rs  what is left to do for a frame
+//!   sender.rs   frames to the guest
 //! ```
 //! Messages are read and written by the crate `vhost`; the rings are ours (docs/adr/0010). docs/specs/vhost-user.md says what of
 //! virtio and of vhost-user is served.
@@ -19,7 +19,6 @@ mod config;
 mod control;
 mod device;
 mod header;
-mod listener;
 mod memory;
 mod port;
 mod receiver;

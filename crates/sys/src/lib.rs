@@ -18,7 +18,8 @@
 //! | [`napi`] | threaded NAPI and its kernel threads | networking/napi.rst |
 //! | [`cpu`] | pinning and processor time | sched_setaffinity(2), proc_stat(5) |
 //! | [`socket`] | a bound socket that keeps a port from others | bind(2), proc_net(5) |
-//! | [`seqpacket`] | unix sockets that keep messages apart, descriptors sent along | unix(7), cmsg(3) |
+//! | [`local_socket`] | unix sockets by path or abstract name: bound, reached, accepted | unix(7) |
+//! | [`seqpacket`] | those that keep messages apart, descriptors sent along | unix(7), cmsg(3) |
 //! | [`shared_memory`] | memory that another process may write, or take away | memfd_create(2), fcntl(2), sigaction(2) |
 //! | [`event`] | eventfd, poll, timers, watching a tree of files | eventfd(2), ppoll(2), timerfd_create(2), epoll(7), inotify(7) |
 //! | [`abi`] | C's types and numbers for sockets | sys_socket.h(0p) |
@@ -45,6 +46,7 @@ pub mod ethtool;
 pub mod event;
 pub mod file;
 pub mod heap;
+pub mod local_socket;
 pub mod mem;
 pub mod napi;
 pub mod netlink;

@@ -1,149 +1,14 @@
-//! Unix sockets that keep messages apart (SOCK_SEQPACKET), with a descriptor sent along where one is wanted.
+//! Unix sockets that keep messages apart (SOCK_SEQPACKET), with a descriptor sent along where one is wanted: whole messages,
+//! never blocking. [`local_socket`](crate::local_socket) makes them.
 //!
-//! ```text
-//!   Address   a path of the file system, or an abstract name: "@name"
-//!   Listener  bound to it; a path is removed again when it is dropped
-//!   Channel   one connection: whole messages, never blocking
-//! ```
 //! Source: unix(7), cmsg(3), "SCM_RIGHTS".
 
 use std::io;
-use std::mem::{MaybeUninit, offset_of, size_of};
+use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::os::unix::fs::FileTypeExt;
 
-use crate::syscall::{check, check_fd, check_len, option, or_later, socket};
-
-/// A unix socket could not be bound or reached.
-#[derive(Debug, thiserror::Error)]
-#[error("could not {attempt} the unix socket {address}: {source}; {}", self.hint())]
-pub struct SeqpacketError {
-    /// What was attempted.
-    pub attempt: &'static str,
-    /// Its path, or its abstract name behind an `@`.
-    pub address: String,
-    /// What the kernel said.
-    pub source: io::Error,
-}
-
-impl SeqpacketError {
-    fn hint(&self) -> &'static str {
-        match self.source.raw_os_error() {
-            Some(libc::EADDRINUSE) => "another process listens there: choose another name",
-            Some(libc::ENOENT) => "nobody listens there, or its directory does not exist",
-            Some(libc::ECONNREFUSED) => "nobody listens there",
-            Some(libc::EACCES | libc::EPERM) => "its directory must be writable for this user",
-            Some(libc::EINVAL | libc::ENAMETOOLONG) => "a name has 1 to 107 bytes, none of them zero",
-            Some(libc::EPROTOTYPE) => "the socket there is not of the kind SOCK_SEQPACKET",
-            _ => "see unix(7)",
-        }
-    }
-}
-
-/// `sun_path`, and what of the structure the kernel is to read.
-fn name_of(address: &str) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
-    // SAFETY: plain data, for which zero is valid.
-    let mut name: libc::sockaddr_un = unsafe { std::mem::zeroed() };
-    name.sun_family = libc::AF_UNIX as libc::sa_family_t;
-    let bytes = address.as_bytes();
-    if bytes.is_empty() || bytes == b"@" || bytes.len() >= name.sun_path.len() || bytes.contains(&0) {
-        return Err(io::Error::from_raw_os_error(libc::EINVAL));
-    }
-    for (slot, byte) in name.sun_path.iter_mut().zip(bytes) {
-        *slot = *byte as libc::c_char;
-    }
-    let mut len = offset_of!(libc::sockaddr_un, sun_path) + bytes.len();
-    if let (true, [first, ..]) = (is_abstract(address), &mut name.sun_path) {
-        *first = 0;
-    } else {
-        len += 1;
-    }
-    Ok((name, len as libc::socklen_t))
-}
-
-fn is_abstract(address: &str) -> bool {
-    address.starts_with('@')
-}
-
-fn open() -> io::Result<OwnedFd> {
-    socket(libc::AF_UNIX, libc::SOCK_SEQPACKET | libc::SOCK_NONBLOCK, 0)
-}
-
-fn connect(address: &str) -> io::Result<OwnedFd> {
-    let (name, len) = name_of(address)?;
-    let socket = open()?;
-    // SAFETY: `name` is valid for reads of `len` bytes for the length of the call.
-    check(unsafe { libc::connect(socket.as_raw_fd(), (&raw const name).cast(), len) })?;
-    Ok(socket)
-}
-
-fn bind(address: &str) -> io::Result<OwnedFd> {
-    let (name, len) = name_of(address)?;
-    let socket = open()?;
-    // SAFETY: `name` is valid for reads of `len` bytes for the length of the call.
-    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const name).cast(), len) })?;
-    // SAFETY: takes no pointers.
-    check(unsafe { libc::listen(socket.as_raw_fd(), 8) })?;
-    Ok(socket)
-}
-
-/// Where connections are taken.
-#[derive(Debug)]
-pub struct Listener {
-    socket: OwnedFd,
-    address: String,
-}
-
-impl Listener {
-    /// Listens at a path, or at the abstract name behind an `@`. A socket at that path that nobody listens on any more is
-    /// replaced; anything else there is an error.
-    ///
-    /// Needs no capability. Source: unix(7).
-    pub fn bind(address: &str) -> Result<Listener, SeqpacketError> {
-        let bound = match bind(address) {
-            Err(error) if error.raw_os_error() == Some(libc::EADDRINUSE) && is_stale(address) => {
-                let _ = std::fs::remove_file(address);
-                bind(address)
-            }
-            other => other,
-        };
-        match bound {
-            Ok(socket) => Ok(Listener { socket, address: address.into() }),
-            Err(source) => Err(SeqpacketError { attempt: "listen at", address: address.into(), source }),
-        }
-    }
-
-    /// The next connection, if there is one.
-    pub fn try_accept(&self) -> io::Result<Option<Channel>> {
-        let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        let no_name = std::ptr::null_mut();
-        // SAFETY: without a place for it the kernel tells no address.
-        let accepted =
-            check_fd(unsafe { libc::accept4(self.socket.as_raw_fd(), no_name, std::ptr::null_mut(), flags) });
-        Ok(or_later(accepted)?.map(Channel))
-    }
-}
-
-/// Whether a socket lies at the path that refuses connections.
-fn is_stale(path: &str) -> bool {
-    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
-    let refused = |error: &io::Error| error.raw_os_error() == Some(libc::ECONNREFUSED);
-    !is_abstract(path) && is_socket && connect(path).as_ref().is_err_and(refused)
-}
-
-impl AsFd for Listener {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
-    }
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        if !is_abstract(&self.address) {
-            let _ = std::fs::remove_file(&self.address);
-        }
-    }
-}
+use crate::local_socket::Connection;
+use crate::syscall::{check, check_len, option, or_later};
 
 /// What came.
 #[derive(Debug)]
@@ -171,14 +36,15 @@ pub struct Peer {
 #[repr(C, align(8))]
 struct Ancillary([u8; 32]);
 
-impl Channel {
-    /// Connects to a path, or to the abstract name behind an `@`.
-    pub fn connect(address: &str) -> Result<Channel, SeqpacketError> {
-        let connected = connect(address);
-        let error = |source| SeqpacketError { attempt: "connect to", address: address.into(), source };
-        connected.map(Channel).map_err(error)
-    }
+impl Connection for Channel {
+    const KIND: i32 = libc::SOCK_SEQPACKET;
 
+    fn from_socket(socket: OwnedFd) -> io::Result<Self> {
+        Ok(Self(socket))
+    }
+}
+
+impl Channel {
     /// Who is at the other end. Source: unix(7), SO_PEERCRED.
     pub fn peer(&self) -> io::Result<Peer> {
         // SAFETY: a structure of integers, valid whatever the kernel writes.
@@ -294,11 +160,12 @@ impl AsFd for Channel {
 mod tests {
     use super::*;
     use crate::event::EventFd;
+    use crate::local_socket::{Listener, connect};
 
-    fn joined(name: &str) -> (Listener, Channel, Channel) {
+    fn joined(name: &str) -> (Listener<Channel>, Channel, Channel) {
         let address = format!("@tidegate-{name}-{}", std::process::id());
         let listener = Listener::bind(&address).unwrap();
-        let near = Channel::connect(&address).unwrap();
+        let near = connect(&address).unwrap();
         let far = listener.try_accept().unwrap().unwrap();
         (listener, near, far)
     }
@@ -342,26 +209,5 @@ mod tests {
         EventFd::from_peer(fd).unwrap().signal().unwrap();
         assert_eq!(event.clear().unwrap(), 1);
         assert!(EventFd::from_peer(near.0).is_err(), "a socket");
-    }
-
-    #[test]
-    fn a_stale_path_is_replaced_and_a_taken_one_is_not() {
-        let path = std::env::temp_dir().join(format!("tidegate-seqpacket-{}", std::process::id()));
-        let path = path.to_str().unwrap();
-        // As a process leaves it that was killed.
-        drop(bind(path).unwrap());
-        let listener = Listener::bind(path).unwrap();
-        let text = Listener::bind(path).unwrap_err().to_string();
-        assert!(text.contains("another process listens"), "{text}");
-        drop(listener);
-        assert!(!std::path::Path::new(path).exists());
-        assert!(Channel::connect(path).unwrap_err().to_string().contains("nobody listens"));
-    }
-
-    #[test]
-    fn names_that_cannot_be_are_refused() {
-        for name in ["", "@", &"x".repeat(108), "a\0b"] {
-            assert!(Listener::bind(name).unwrap_err().to_string().contains("1 to 107"), "{name:?}");
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! What an interface is made from, and what is wrong with it.
 
-use tidegate_sys::seqpacket::SeqpacketError;
+use tidegate_sys::local_socket::LocalSocketError;
 
 use super::message::{NAME_LEN, SECRET_LEN, padded};
 use super::ring::{RING_LOG2_MAX, ring_len};
@@ -50,7 +50,7 @@ pub enum MemifError {
     },
     /// The server cannot listen.
     #[error(transparent)]
-    Socket(#[from] SeqpacketError),
+    Socket(#[from] LocalSocketError),
     /// The process has no descriptors or threads left.
     #[error("memif {socket}: {source}; raise the limit of open files and processes")]
     Resources {

@@ -7,25 +7,22 @@
 //! ```
 //! A change of a slot raises its event, or that of the link that ends, so that a port asleep notices.
 
+use std::fmt::Display;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 
-use tidegate_base::Duration;
 use tidegate_sys::event::{EventFd, Interest, poll};
-use tidegate_sys::seqpacket::{Channel, Listener};
+use tidegate_sys::local_socket::Listener;
+use tidegate_sys::seqpacket::Channel;
 
 use super::config::{MemifConfig, MemifError, MemifRole};
 use super::link::Link;
 use super::session::{Session, SessionEnd};
 use super::{client, server};
+use crate::talker::{Conversation, Talker};
 use crate::wake::{is_ready, is_signalled};
-
-/// How long a client waits between two attempts, at first and at most.
-const RETRY_MIN: Duration = Duration::from_millis(20);
-const RETRY_MAX: Duration = Duration::from_millis(1000);
 
 /// What goes on with an interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -121,7 +118,7 @@ impl Shared {
         }
     }
 
-    fn go_down(&self, why: &SessionEnd) {
+    fn go_down(&self, why: &dyn Display) {
         let mut status = lock(&self.status);
         status.last_error = Some(why.to_string());
         if status.peer.take().is_some() {
@@ -129,19 +126,13 @@ impl Shared {
             self.slots.iter().for_each(|slot| self.put(slot, None));
         }
     }
-
-    /// Sleeps; false if it is time to end.
-    fn sleep(&self, time: Duration) -> bool {
-        let _ = poll(&[(self.stop.as_fd(), Interest::READ)], Some(time));
-        !is_signalled(&self.stop)
-    }
 }
 
 /// Ends the thread, and the link with it, when the last port goes.
 #[derive(Debug)]
 pub(super) struct Control {
     pub(super) shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    _talker: Talker<Interface>,
 }
 
 impl Control {
@@ -149,84 +140,45 @@ impl Control {
     pub(super) fn start(config: MemifConfig) -> Result<Control, MemifError> {
         let socket = config.socket.clone();
         let resources = |source| MemifError::Resources { socket: socket.clone(), source };
-        let listener = match config.role {
-            MemifRole::Server => Some(Listener::bind(&config.socket)?),
-            MemifRole::Client => None,
-        };
         let shared = Arc::new(Shared::new(config.queue_count).map_err(resources)?);
-        let talker = Talker { shared: Arc::clone(&shared), config, listener };
-        let thread = std::thread::Builder::new().name("memif".into());
-        let thread = thread.spawn(move || talker.run()).map_err(resources)?;
-        Ok(Control { shared, thread: Some(thread) })
+        let is_server = config.role == MemifRole::Server;
+        let interface = Interface { shared: Arc::clone(&shared), config };
+        let talker = Talker::start("memif", &socket, is_server, interface, resources)?;
+        Ok(Control { shared, _talker: talker })
     }
 }
 
-impl Drop for Control {
-    fn drop(&mut self) {
-        let _ = self.shared.stop.signal();
-        if let Some(thread) = self.thread.take() {
-            // Nothing panics there; if it did, the panic was printed.
-            let _ = thread.join();
-        }
-    }
-}
-
-struct Talker {
+/// What is said about an interface.
+#[derive(Debug)]
+struct Interface {
     shared: Arc<Shared>,
     config: MemifConfig,
-    listener: Option<Listener>,
 }
 
-impl Talker {
-    fn run(self) {
-        let mut pause = RETRY_MIN;
-        loop {
-            let before = self.shared.status().connect_count;
-            let end = self.next_channel().and_then(|channel| self.talk(channel));
-            let Err(end) = end;
-            self.shared.go_down(&end);
-            if matches!(end, SessionEnd::Stopped) {
-                return;
-            }
-            let was_up = self.shared.status().connect_count > before;
-            pause = if was_up { RETRY_MIN } else { pause.saturating_mul(2).min(RETRY_MAX) };
-            // A server waits for the next client; it needs no pause.
-            if self.listener.is_none() && !self.shared.sleep(pause) {
-                return;
-            }
-        }
+impl Conversation for Interface {
+    type Channel = Channel;
+
+    fn stop(&self) -> &EventFd {
+        &self.shared.stop
     }
 
-    /// The next client, or a connection to the server.
-    fn next_channel(&self) -> Result<Channel, SessionEnd> {
-        let Some(listener) = &self.listener else { return Ok(Channel::connect(&self.config.socket)?) };
-        loop {
-            poll(&[(listener.as_fd(), Interest::READ), (self.shared.stop.as_fd(), Interest::READ)], None)?;
-            if is_signalled(&self.shared.stop) {
-                return Err(SessionEnd::Stopped);
-            }
-            match listener.try_accept() {
-                Ok(Some(channel)) => return Ok(channel),
-                Ok(None) => {}
-                // Out of descriptors, say: others may close some.
-                Err(error) => {
-                    self.shared.go_down(&SessionEnd::Io(error));
-                    self.shared.sleep(RETRY_MAX);
-                }
-            }
-        }
+    fn note(&self, why: &dyn Display) {
+        self.shared.go_down(why);
     }
 
     /// One link from its first message to its end.
-    fn talk(&self, channel: Channel) -> Result<std::convert::Infallible, SessionEnd> {
+    fn talk(&self, channel: Channel, others: Option<&Listener<Channel>>) -> bool {
         let session = Session { channel, stop: &self.shared.stop };
-        let end = self.connect(&session).and_then(|()| self.watch(&session));
-        if let Err(end) = &end {
-            session.say_goodbye(end);
-        }
-        end
+        let connected = self.connect(&session);
+        let was_up = connected.is_ok();
+        let Err(end) = connected.and_then(|()| self.watch(&session, others));
+        session.say_goodbye(&end);
+        self.shared.go_down(&end);
+        was_up
     }
+}
 
+impl Interface {
     fn connect(&self, session: &Session<'_>) -> Result<(), SessionEnd> {
         let (links, peer) = match self.config.role {
             MemifRole::Server => server::accept(session, &self.config)?,
@@ -237,11 +189,15 @@ impl Talker {
     }
 
     /// Waits for the end of a link. Other clients are sent away meanwhile.
-    fn watch(&self, session: &Session<'_>) -> Result<std::convert::Infallible, SessionEnd> {
+    fn watch(
+        &self,
+        session: &Session<'_>,
+        others: Option<&Listener<Channel>>,
+    ) -> Result<std::convert::Infallible, SessionEnd> {
         loop {
             let stop = (self.shared.stop.as_fd(), Interest::READ);
             let peer = (session.channel.as_fd(), Interest::READ);
-            match &self.listener {
+            match others {
                 Some(listener) => poll(&[stop, peer, (listener.as_fd(), Interest::READ)], None)?,
                 None => poll(&[stop, peer], None)?,
             };
@@ -251,9 +207,7 @@ impl Talker {
             if let Some((message, _)) = session.try_receive()? {
                 return Err(SessionEnd::Unexpected { wanted: "disconnect", found: message.name() });
             }
-            if let Some(channel) =
-                self.listener.as_ref().and_then(|listener| listener.try_accept().ok().flatten())
-            {
+            if let Some(channel) = others.and_then(|listener| listener.try_accept().ok().flatten()) {
                 Session { channel, stop: session.stop }.say_goodbye(&SessionEnd::Taken);
             }
         }

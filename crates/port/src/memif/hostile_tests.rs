@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use tidegate_base::Rng;
 use tidegate_sys::event::EventFd;
-use tidegate_sys::seqpacket::{Channel, Listener};
+use tidegate_sys::local_socket::{Listener, connect};
+use tidegate_sys::seqpacket::Channel;
 use tidegate_sys::shared_memory::SharedMemory;
 
 use super::message::{AddRing, Hello, Init, Message, RING_TO_SERVER, VERSION};
@@ -52,7 +53,7 @@ impl Client {
         let mut channel = None;
         // The server may be busy with the one before.
         until("the server takes nobody", || {
-            channel = Channel::connect(address).ok();
+            channel = connect(address).ok();
             channel.is_some()
         });
         Session { channel: channel.unwrap(), stop: &self.session_stop }
@@ -237,7 +238,7 @@ fn assert_serves(config: &MemifConfig, server: &mut MemifPort) {
 }
 
 /// The server's part of the conversation, for one client: its memory.
-fn serve_one(listener: &Listener, stop: &EventFd) -> (Channel, Arc<SharedMemory>) {
+fn serve_one(listener: &Listener<Channel>, stop: &EventFd) -> (Channel, Arc<SharedMemory>) {
     let mut accepted = None;
     until("no client", || {
         accepted = listener.try_accept().unwrap();

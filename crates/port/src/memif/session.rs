@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use tidegate_base::{Duration, Instant};
 use tidegate_sys::clock;
 use tidegate_sys::event::{EventFd, Interest, poll};
-use tidegate_sys::seqpacket::{self, Channel, SeqpacketError};
+use tidegate_sys::seqpacket::{self, Channel};
 use tidegate_sys::shared_memory::SharedMemoryError;
 
 use super::message::{MESSAGE_LEN, Message};
@@ -45,8 +45,6 @@ pub(super) enum SessionEnd {
     #[error("an interface has one client at a time, and this one is connected already")]
     Taken,
     #[error(transparent)]
-    Connect(#[from] SeqpacketError),
-    #[error(transparent)]
     Memory(#[from] SharedMemoryError),
     #[error("the control socket failed: {0}")]
     Io(#[from] io::Error),
@@ -55,10 +53,7 @@ pub(super) enum SessionEnd {
 impl SessionEnd {
     /// Whether the peer should hear of it.
     fn is_ours(&self) -> bool {
-        !matches!(
-            self,
-            SessionEnd::Closed | SessionEnd::Refused(_) | SessionEnd::Connect(_) | SessionEnd::Io(_)
-        )
+        !matches!(self, SessionEnd::Closed | SessionEnd::Refused(_) | SessionEnd::Io(_))
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use tidegate_sys::local_socket::LocalSocketError;
+
 /// Which side of the control socket: either way this is the back end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VhostUserRole {
@@ -14,7 +16,7 @@ pub enum VhostUserRole {
 /// A virtio-net device for the driver at the other end of a socket.
 #[derive(Clone, Debug)]
 pub struct VhostUserConfig {
-    /// The socket's path.
+    /// A path, or an abstract name behind an `@`.
     pub socket: String,
     /// Which side this is.
     pub role: VhostUserRole,
@@ -37,15 +39,8 @@ pub enum VhostUserError {
         socket: String,
     },
     /// The server cannot listen.
-    #[error(
-        "vhost_user cannot listen at {socket}: {source}; give another path, or remove that file if nobody listens there"
-    )]
-    Listen {
-        /// The device's socket.
-        socket: String,
-        /// What the kernel said.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Socket(#[from] LocalSocketError),
     /// The process has no descriptors or threads left.
     #[error("vhost_user {socket}: {source}; raise the limit of open files and processes")]
     Resources {

@@ -10,27 +10,24 @@
 //! A port holds its slot's lock while it works on the rings, and only tries for it: the control thread may wait for a port, which
 //! is at a batch at most, and no port waits. So a ring that was taken back is touched by nobody any more.
 
+use std::fmt::Display;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
-use std::thread::JoinHandle;
 
 use tidegate_base::Duration;
 use tidegate_sys::event::{EventFd, Interest, poll};
+use tidegate_sys::local_socket::Listener;
 use vhost::vhost_user::BackendReqHandler;
 
 use super::config::{VhostUserConfig, VhostUserError, VhostUserRole};
 use super::device::Device;
-use super::listener::{Listener, connect};
 use super::receiver::Receiver;
 use super::sender::Sender;
+use crate::talker::{Conversation, Talker};
 use crate::wake::{is_ready, is_signalled};
-
-/// How long a client waits between two attempts, at first and at most.
-const RETRY_MIN: Duration = Duration::from_millis(20);
-const RETRY_MAX: Duration = Duration::from_millis(1000);
 
 /// What goes on with a device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -181,12 +178,6 @@ impl Shared {
         status.is_connected = false;
         status.last_error = Some(why.to_string());
     }
-
-    /// Sleeps; false if it is time to end.
-    fn sleep(&self, time: Duration) -> bool {
-        let _ = poll(&[(self.stop.as_fd(), Interest::READ)], Some(time));
-        !is_signalled(&self.stop)
-    }
 }
 
 impl Slot {
@@ -222,93 +213,63 @@ enum SessionEnd {
 #[derive(Debug)]
 pub(super) struct Control {
     pub(super) shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    _talker: Talker<Guest>,
 }
 
 impl Control {
     /// Listens if it is a server, and starts to talk.
-    pub(super) fn start(config: VhostUserConfig) -> Result<Control, VhostUserError> {
-        let socket = config.socket.clone();
+    pub(super) fn start(config: &VhostUserConfig) -> Result<Control, VhostUserError> {
+        let socket = &config.socket;
         let resources = |source| VhostUserError::Resources { socket: socket.clone(), source };
-        let listener = match config.role {
-            VhostUserRole::Server => Some(Listener::bind(&socket)?),
-            VhostUserRole::Client => None,
-        };
         let shared = Arc::new(Shared::new(config.queue_count).map_err(resources)?);
-        let talker = Talker { shared: Arc::clone(&shared), config, listener };
-        let thread = std::thread::Builder::new().name("vhost_user".into());
-        let thread = thread.spawn(move || talker.run()).map_err(resources)?;
-        Ok(Control { shared, thread: Some(thread) })
+        let is_server = config.role == VhostUserRole::Server;
+        let talker = Talker::start("vhost_user", socket, is_server, Guest(Arc::clone(&shared)), resources)?;
+        Ok(Control { shared, _talker: talker })
     }
 }
 
-impl Drop for Control {
-    fn drop(&mut self) {
-        let _ = self.shared.stop.signal();
-        // A front end that has sent half a message keeps the thread reading until this.
-        if let Some(stream) = &*lock(&self.shared.current) {
+/// What is said with a front end.
+#[derive(Debug)]
+struct Guest(Arc<Shared>);
+
+impl Conversation for Guest {
+    type Channel = UnixStream;
+
+    fn stop(&self) -> &EventFd {
+        &self.0.stop
+    }
+
+    fn note(&self, why: &dyn Display) {
+        self.0.note(why.to_string());
+    }
+
+    fn talk(&self, stream: UnixStream, others: Option<&Listener<UnixStream>>) -> bool {
+        let Err(end) = self.serve(&stream, others);
+        self.0.go_down(&end);
+        true
+    }
+
+    /// A front end that has sent half a message keeps the thread reading until this.
+    fn interrupt(&self) {
+        if let Some(stream) = &*lock(&self.0.current) {
             let _ = stream.shutdown(std::net::Shutdown::Both);
         }
-        if let Some(thread) = self.thread.take() {
-            // Nothing panics there; if it did, the panic was printed.
-            let _ = thread.join();
-        }
     }
 }
 
-struct Talker {
-    shared: Arc<Shared>,
-    config: VhostUserConfig,
-    listener: Option<Listener>,
-}
-
-impl Talker {
-    fn run(self) {
-        let mut pause = RETRY_MIN;
-        loop {
-            let before = self.shared.status().connect_count;
-            let Err(end) = self.next_stream().and_then(|stream| self.talk(stream));
-            self.shared.go_down(&end);
-            if matches!(end, SessionEnd::Stopped) {
-                return;
-            }
-            let was_up = self.shared.status().connect_count > before;
-            pause = if was_up { RETRY_MIN } else { pause.saturating_mul(2).min(RETRY_MAX) };
-            // A server waits for the next front end; it needs no pause.
-            if self.listener.is_none() && !self.shared.sleep(pause) {
-                return;
-            }
-        }
-    }
-
-    /// The next front end that connects, or a connection to the one that listens.
-    fn next_stream(&self) -> Result<UnixStream, SessionEnd> {
-        let Some(listener) = &self.listener else { return Ok(connect(&self.config.socket)?) };
-        loop {
-            poll(&[(listener.as_fd(), Interest::READ), (self.shared.stop.as_fd(), Interest::READ)], None)?;
-            if is_signalled(&self.shared.stop) {
-                return Err(SessionEnd::Stopped);
-            }
-            match listener.try_accept() {
-                Ok(Some(stream)) => return Ok(stream),
-                Ok(None) => {}
-                // Out of descriptors, say: others may close some.
-                Err(error) => {
-                    self.shared.note(error.to_string());
-                    self.shared.sleep(RETRY_MAX);
-                }
-            }
-        }
-    }
-
+impl Guest {
     /// One connection from its first message to its end.
-    fn talk(&self, stream: UnixStream) -> Result<std::convert::Infallible, SessionEnd> {
-        let _ = self.shared.gone.clear();
-        self.shared.come_up(stream.try_clone()?);
-        let device = Arc::new(Mutex::new(Device::new(Arc::clone(&self.shared))));
+    fn serve(
+        &self,
+        stream: &UnixStream,
+        others: Option<&Listener<UnixStream>>,
+    ) -> Result<std::convert::Infallible, SessionEnd> {
+        let _ = self.0.gone.clear();
+        self.0.come_up(stream.try_clone()?);
+        let device = Arc::new(Mutex::new(Device::new(Arc::clone(&self.0))));
         let mut handler = BackendReqHandler::from_stream(stream.try_clone()?, Arc::clone(&device));
         loop {
-            self.wait(&stream)?;
+            self.wait(stream, others)?;
             handler.handle_request().map_err(|error| match lock(&device).take_complaint() {
                 Some(why) => SessionEnd::Refused(why),
                 None if is_closed(&error) => SessionEnd::Closed,
@@ -318,11 +279,11 @@ impl Talker {
     }
 
     /// Waits for the next message. Other front ends are sent away meanwhile.
-    fn wait(&self, stream: &UnixStream) -> Result<(), SessionEnd> {
+    fn wait(&self, stream: &UnixStream, others: Option<&Listener<UnixStream>>) -> Result<(), SessionEnd> {
         loop {
-            let Shared { stop, gone, .. } = &*self.shared;
+            let Shared { stop, gone, .. } = &*self.0;
             let all = [stop.as_fd(), gone.as_fd(), stream.as_fd()];
-            let all = all.into_iter().chain(self.listener.iter().map(|listener| listener.as_fd()));
+            let all = all.into_iter().chain(others.map(|listener| listener.as_fd()));
             let all: arrayvec::ArrayVec<_, 4> = all.map(|fd| (fd, Interest::READ)).collect();
             poll(&all, None)?;
             if is_signalled(stop) {
@@ -335,7 +296,7 @@ impl Talker {
                 return Ok(());
             }
             // Dropped, and so told that there is no room.
-            let _ = self.listener.as_ref().map(Listener::try_accept);
+            let _ = others.map(Listener::try_accept);
         }
     }
 }

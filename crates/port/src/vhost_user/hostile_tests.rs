@@ -14,8 +14,7 @@ use vhost::{VhostBackend, VhostUserMemoryRegionInfo};
 use super::driver::{
     BUFFER_LEN, Driver, FEATURES, GUEST_START, INDIRECT, MEMORY_LEN, NEXT, Raw, SIZE, WRITE,
 };
-use super::listener;
-use super::tests::{address, front, linked, open, pool, send, take, until, until_connected};
+use super::tests::{address, front, linked, open, pool, reach, send, take, until, until_connected};
 use super::*;
 use crate::Port;
 
@@ -285,7 +284,7 @@ fn a_front_end_is_told_off_with_reasons() {
 fn half_a_message_keeps_nobody_from_closing() {
     let address = address();
     let port = open(&address, 1).remove(0);
-    let mut stream = listener::connect(&address).unwrap();
+    let mut stream = reach(&address);
     until("nobody took it", || port.status().is_connected);
     stream.write_all(&[1, 0, 0]).unwrap();
     std::thread::sleep(std::time::Duration::from_millis(50));
@@ -298,7 +297,7 @@ fn random_messages_are_survived() {
     let (mut port, mut pool) = (open(&address, 2).remove(0), pool(16));
     let mut random = Rng::new(42);
     for _ in 0..300 {
-        let mut stream = listener::connect(&address).unwrap();
+        let mut stream = reach(&address);
         for _ in 0..1 + random.next_u64() % 12 {
             let code = random.next_u64() as u32 % 50;
             let len = (random.next_u64() % 9 * 8) as u32;

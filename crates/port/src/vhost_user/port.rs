@@ -16,7 +16,7 @@ use crate::{Port, PortCounters};
 pub fn open_vhost_user(config: VhostUserConfig) -> Result<Vec<VhostUserPort>, VhostUserError> {
     config.check()?;
     let (queue_count, frame_len_max) = (config.queue_count, config.frame_len_max);
-    let control = Arc::new(Control::start(config)?);
+    let control = Arc::new(Control::start(&config)?);
     let port = |queue| VhostUserPort {
         control: Arc::clone(&control),
         queue: usize::from(queue),

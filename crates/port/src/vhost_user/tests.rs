@@ -1,17 +1,18 @@
 //! A device and a driver in one process: frames of all lengths and shapes, checksums, queues, waking, changes, death of either.
 
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use tidegate_base::Duration;
 use tidegate_packet::{Batch, HeapMemory, Pool};
 use tidegate_sys::event::{Interest, poll};
+use tidegate_sys::local_socket::{Listener, connect};
 use vhost::VhostBackend;
 use vhost::vhost_user::Frontend;
 
 use super::device::feature;
 use super::driver::{BUFFER_LEN, Driver, FEATURES, NEXT, Raw, SIZE};
-use super::listener;
 use super::*;
 use crate::Port;
 
@@ -34,13 +35,23 @@ pub(super) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
+/// A connection to the device, which takes no more than a few at a time.
+pub(super) fn reach(address: &str) -> UnixStream {
+    let mut stream = None;
+    until("nobody listens", || {
+        stream = connect(address).ok();
+        stream.is_some()
+    });
+    stream.unwrap()
+}
+
 pub(super) fn open(address: &str, queue_count: u16) -> Vec<VhostUserPort> {
     let config = VhostUserConfig { queue_count, ..VhostUserConfig::new(address, VhostUserRole::Server) };
     open_vhost_user(config).unwrap()
 }
 
 pub(super) fn front(address: &str, queue_count: usize) -> Frontend {
-    Frontend::from_stream(listener::connect(address).unwrap(), 2 * queue_count as u64)
+    Frontend::from_stream(reach(address), 2 * queue_count as u64)
 }
 
 pub(super) fn until_connected(pool: &mut Pool, port: &mut VhostUserPort) {
@@ -344,7 +355,7 @@ fn a_client_finds_a_front_end_that_listens_later_and_again() {
     let (mut port, mut pool) = (open_vhost_user(config).unwrap().remove(0), pool(16));
     until("it did not try", || port.status().last_error.is_some());
     for _ in 0..3 {
-        let socket = listener::Listener::bind(&address).unwrap();
+        let socket = Listener::<UnixStream>::bind(&address).unwrap();
         let mut stream = None;
         until("nobody came", || {
             stream = socket.try_accept().unwrap();
@@ -376,7 +387,7 @@ fn what_cannot_be_is_refused_at_once_and_a_dead_ones_socket_is_replaced() {
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
     let ports = open(path.to_str().unwrap(), 1);
     let taken = VhostUserConfig::new(path.to_str().unwrap(), VhostUserRole::Server);
-    assert!(open_vhost_user(taken).unwrap_err().to_string().contains("cannot listen"));
+    assert!(open_vhost_user(taken).unwrap_err().to_string().contains("could not listen"));
     drop(ports);
     assert!(!path.exists());
 }
