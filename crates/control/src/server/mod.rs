@@ -158,6 +158,7 @@ async fn router(control: Caller, stopped: watch::Receiver<bool>) -> Router {
     }
     tonic::transport::Server::builder()
         .concurrency_limit_per_connection(CALLS_PER_CONNECTION_MAX)
+        .max_concurrent_streams(Some(CALLS_PER_CONNECTION_MAX as u32))
         .http2_max_header_list_size(Some(HEADERS_LEN_MAX))
         .http2_keepalive_interval(Some(KEEPALIVE.0))
         .http2_keepalive_timeout(Some(KEEPALIVE.1))

@@ -22,6 +22,8 @@ pub(crate) struct Fake {
     pub(crate) log: Log,
     /// Told when the module `held` is being made, which then waits until something can be received.
     pub(crate) hold: Option<(crossbeam_channel::Sender<()>, crossbeam_channel::Receiver<()>)>,
+    /// How long counters are, more or less.
+    pub(crate) counters_len: usize,
     pub(crate) modules: BTreeMap<String, &'static ModuleClass>,
     pub(crate) ports: BTreeMap<String, &'static Driver>,
 }
@@ -427,7 +429,8 @@ impl Pipelines for Fake {
 
     fn counters(&mut self, kinds: Kinds) -> Outcome<v1::WatchResponse> {
         self.record(format!("counters {kinds:?}"))?;
-        Ok(v1::WatchResponse { timestamp: 2.0, ..Default::default() })
+        let long = v1::ModuleCounters { module: "m".repeat(self.counters_len), ..Default::default() };
+        Ok(v1::WatchResponse { timestamp: 2.0, modules: vec![long], ..Default::default() })
     }
 }
 

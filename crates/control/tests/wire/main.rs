@@ -9,3 +9,4 @@ mod pipelines;
 mod python;
 mod python_package;
 mod random;
+mod watch;

@@ -21,7 +21,7 @@ const ROUNDS: usize = 60;
 
 /// A codec that leaves bytes as they are.
 #[derive(Clone, Copy)]
-struct Raw;
+pub(crate) struct Raw;
 
 impl Codec for Raw {
     type Encode = Vec<u8>;
@@ -109,12 +109,12 @@ fn sound(path: &PathAndQuery, outcome: Result<Vec<u8>, Status>) {
     }
 }
 
-fn noise(rng: &mut Rng, len_max: u64) -> Vec<u8> {
+pub(crate) fn noise(rng: &mut Rng, len_max: u64) -> Vec<u8> {
     (0..rng.below(len_max)).map(|_| rng.next_u32() as u8).collect()
 }
 
 /// Bytes with the look of a message: keys of small fields, short lengths, now and then noise.
-fn plausible(rng: &mut Rng) -> Vec<u8> {
+pub(crate) fn plausible(rng: &mut Rng) -> Vec<u8> {
     let mut bytes = Vec::new();
     for _ in 0..rng.below(6) {
         let (field, wire_type) = (1 + rng.below(9) as u8, [0, 1, 2, 2, 2, 5][rng.below(6) as usize]);
