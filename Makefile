@@ -8,7 +8,7 @@ GARBAGE ?= 100000000
 RUN_AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E env "PATH=$$PATH")
 
 .DEFAULT_GOAL := help
-.PHONY: help serve install test fuzz-dns bench-web bench-dns bench-memory bench-flood bench-idle bench-bodies bench-stream bench-churn bench-pipeline bench-rates bench-vxlan check python deny deps
+.PHONY: help serve install test fuzz-dns bench-web bench-dns bench-memory bench-flood bench-idle bench-bodies bench-stream bench-churn bench-pipeline bench-rates bench-vxlan bench-mux check python deny deps
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +47,7 @@ bench-churn: ## A graph changed a thousand times a second under full load: nothi
 bench-pipeline: ## What the pipeline's modules cost, without a kernel
 bench-rates: ## How exactly the rate limiter keeps the rates of up to 8,192 flows
 bench-vxlan: ## TCP through VXLAN, our TSO and LRO beside the kernel's
+bench-mux: ## Many stacks on one NIC: rates to and from 1 to 1,024 of them, and what a flood leaves to others
 # The pipeline's bench runs a build of itself without counters, to show what they cost.
 bench-pipeline: uncounted
 .PHONY: uncounted
@@ -55,7 +56,7 @@ uncounted:
 	@$(CARGO) build --quiet --release --locked --package tidegate-bench --features uncounted
 	@mv target/release/tidegate-bench target/release/tidegate-bench-uncounted
 
-bench-dns bench-memory bench-flood bench-idle bench-bodies bench-stream bench-churn bench-pipeline bench-rates bench-vxlan:
+bench-dns bench-memory bench-flood bench-idle bench-bodies bench-stream bench-churn bench-pipeline bench-rates bench-vxlan bench-mux:
 	@scripts/deps bench
 	@$(CARGO) build --quiet --release --locked --package tidegate-cli --package tidegate-bench
 	@$(RUN_AS_ROOT) target/release/tidegate-bench $(@:bench-%=%) $(BENCH)

@@ -18,6 +18,7 @@ mod in_memory;
 mod load;
 mod machine;
 mod memory;
+mod mux;
 mod pipeline;
 mod plot;
 mod rates;
@@ -63,6 +64,8 @@ enum Bench {
     Memory(memory::Args),
     /// The same for the name server: what an answer costs
     DnsMemory(dns_memory::Args),
+    /// Many stacks on one NIC: what finding the right one and checking what they send costs
+    Mux(mux::Args),
     /// What the pipeline's modules cost, without a kernel
     Pipeline(pipeline::Args),
     /// How exactly the rate limiter keeps rates, and how evenly it spaces packets
@@ -88,6 +91,7 @@ fn main() -> ExitCode {
         Bench::Flood(args) => flood::run(&args),
         Bench::Idle(args) => idle::run(&args),
         Bench::Memory(args) => memory::run(&args),
+        Bench::Mux(args) => mux::run(&args),
         Bench::Pipeline(args) => pipeline::run(&args),
         Bench::Rates(args) => rates::run(&args),
         Bench::Stream(args) => stream::run(&args),

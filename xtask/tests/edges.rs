@@ -76,8 +76,8 @@ const ALLOWED: [(&str, &[&str]); 34] = [
     (
         "bench",
         &[
-            "base", "config", "wire", "packet", "sys", "bpf", "tcp", "port", "stack", "pipeline", "content",
-            "modules", "web", "dns", "testbed",
+            "base", "config", "wire", "packet", "sys", "bpf", "tcp", "port", "stack", "pipeline", "mux",
+            "content", "modules", "web", "dns", "testbed",
         ],
     ),
     ("capi", &["base", "wire", "packet", "sys", "stack", "socket"]),
