@@ -1,3 +1,5 @@
+//! Who gets a tuple, who is refused, and what is left when a stack goes; and any sequence of claims against a model.
+
 use super::*;
 use proptest::prelude::*;
 use std::net::IpAddr;
