@@ -1,6 +1,7 @@
-/* A web server on Tidegate's sockets: answers GET / with one page, on a TAP device.
+/* A web server on Tidegate's sockets: answers GET / with one page, on a TAP device or beside the host on its NIC.
  *
  *     ./http tap:web0 10.77.0.2 9000 [page.html]      then, with an address on web0: curl http://10.77.0.2:9000/
+ *     ./http dev:eth0 192.0.2.7:9000 9000 [page.html]
  */
 #include <arpa/inet.h>
 #include <errno.h>

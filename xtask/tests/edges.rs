@@ -80,7 +80,7 @@ const ALLOWED: [(&str, &[&str]); 34] = [
             "content", "modules", "web", "dns", "testbed",
         ],
     ),
-    ("capi", &["base", "wire", "packet", "sys", "stack", "socket"]),
+    ("capi", &["base", "wire", "packet", "sys", "bpf", "port", "stack", "socket", "mux"]),
     ("xtask", &[]),
 ];
 

@@ -13,6 +13,7 @@
 mod abi;
 mod address;
 mod border;
+mod device;
 pub mod frames;
 mod info;
 pub mod message;

@@ -1,6 +1,7 @@
 //! Stacks by number: each behind a lock of its own, found by a number that is not used again.
 
 use crate::border::{Errno, call, text};
+use crate::device::{self, Share};
 use crate::frames::{MTU_MAX, Outbox};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -25,6 +26,8 @@ pub(crate) enum Engine {
 /// One stack.
 pub(crate) struct Stack {
     pub(crate) engine: Engine,
+    /// What it has of the host's, until it is closed.
+    _share: Option<Share>,
     /// A thread sleeps until there is something to do.
     pub(crate) sleeper_count: usize,
 }
@@ -85,11 +88,11 @@ impl Stack {
     }
 }
 
-fn add(engine: Engine, fd: Option<OwnedFd>) -> Result<c_int, Errno> {
+fn add(engine: Engine, fd: Option<OwnedFd>, share: Option<Share>) -> Result<c_int, Errno> {
     let mut table = table().write().unwrap_or_else(PoisonError::into_inner);
     let number = table.last.checked_add(1).ok_or(Errno(errno::EMFILE))?;
     table.last = number;
-    let stack = Mutex::new(Stack { engine, sleeper_count: 0 });
+    let stack = Mutex::new(Stack { engine, _share: share, sleeper_count: 0 });
     table.stacks.insert(number, Arc::new(Shared { stack, fd }));
     Ok(number)
 }
@@ -99,7 +102,7 @@ thread_local! {
 }
 
 /// Remembers why a stack could not be opened.
-fn explain(number: i32, why: impl std::fmt::Display) -> Errno {
+pub(crate) fn explain(number: i32, why: impl std::fmt::Display) -> Errno {
     let text = CString::new(why.to_string()).unwrap_or_default();
     LAST_ERROR.with(|last| *last.borrow_mut() = text);
     Errno(number)
@@ -137,13 +140,14 @@ pub unsafe extern "C" fn tg_stack_new(addresses: *const c_char, mac: *const u8, 
         let outbox = Outbox::new().map_err(|error| explain(errno::ENOMEM, error))?;
         let (config, limits) = (TcpConfig::default(), Limits::default());
         let host = Host::new(Instant::ZERO, interface, config, limits, &secrets, outbox);
-        add(Engine::Frames(Box::new(host)), None)
+        add(Engine::Frames(Box::new(host)), None, None)
     })
 }
 
-/// Opens a stack on a port: `tap:NAME` makes a TAP device of that name (%d in it: the first free number), whose other end is
-/// the kernel's; needs CAP_NET_ADMIN. `addresses` as for tg_stack_new. Returns the stack's number, or -1 (EFAULT, EINVAL,
-/// EMFILE, EACCES): tg_open_error says why.
+/// Opens a stack on a port. `tap:NAME` makes a TAP device of that name (%d in it: the first free number), whose other end is
+/// the kernel's; `addresses` as for tg_stack_new. `dev:NAME` takes addresses and ports of the host's on a NIC of its, written
+/// as in 10.0.0.2:80,[fd77::2]:80, for TCP and UDP; all else stays the host's. Both need root. Returns the stack's number, or -1
+/// (EFAULT, EINVAL, EMFILE, EACCES): tg_open_error says why.
 ///
 /// # Safety
 /// Both must be C strings or NULL.
@@ -152,15 +156,23 @@ pub unsafe extern "C" fn tg_open(port: *const c_char, addresses: *const c_char) 
     call(|| {
         // SAFETY: the caller's promise.
         let (port, list) = unsafe { (text(port)?, text(addresses)?) };
-        let Some(name) = port.strip_prefix("tap:") else {
-            let why = format!("`{port}` is no port: write tap:NAME");
-            return Err(explain(errno::EINVAL, why));
-        };
-        let opened = Runtime::on_tap(name, self::addresses(list)?, RuntimeConfig::default());
-        let runtime = opened.map_err(|error| explain(errno::EACCES, error))?;
-        let fd = runtime.descriptor().map_err(|error| explain(errno::EMFILE, error))?;
-        add(Engine::Running(Box::new(runtime)), Some(fd))
+        match port.split_once(':') {
+            Some(("tap", name)) => {
+                let opened = Runtime::on_tap(name, self::addresses(list)?, RuntimeConfig::default());
+                run(opened.map_err(|error| explain(errno::EACCES, error))?, None)
+            }
+            Some(("dev", name)) => {
+                let (runtime, share) = device::open(name, list)?;
+                run(runtime, Some(share))
+            }
+            _ => Err(explain(errno::EINVAL, format!("`{port}` is no port: write tap:NAME or dev:NAME"))),
+        }
     })
+}
+
+fn run(runtime: Runtime, share: Option<Share>) -> Result<c_int, Errno> {
+    let fd = runtime.descriptor().map_err(|error| explain(errno::EMFILE, error))?;
+    add(Engine::Running(Box::new(runtime)), Some(fd), share)
 }
 
 /// Why tg_open or tg_stack_new failed last on this thread, in words; never NULL. Good until they fail again.

@@ -3,8 +3,12 @@
 use crate::installed::{Installed, run};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 use tidegate_sys::netlink::{Address, Netlink};
 use tidegate_sys::netns::Netns;
+use tidegate_testbed::{Layout, Testbed};
+
+const PATIENCE: Duration = Duration::from_secs(20);
 
 struct Server(Child);
 
@@ -78,4 +82,35 @@ fn a_server_that_owns_its_frames_serves_a_page() {
             assert_eq!(curl(&["http://10.77.0.2:9000/"]), "Hello from user space\n");
         }
     });
+}
+
+#[test]
+fn a_server_shares_a_nic_with_the_host() {
+    let installed = Installed::new();
+    let program = installed.example("http");
+    let bed = Testbed::new(&Layout::default()).expect("two namespaces (run as root)");
+    let mut command = Command::new(&program);
+    command.args(["dev:server0", "10.78.0.2:9000", "9000"]).env("LD_LIBRARY_PATH", installed.lib());
+    let mut server = bed.server().spawn(command).expect("it starts");
+    server.await_text("ready", PATIENCE).unwrap_or_else(|error| panic!("{error}: {}", server.said()));
+    let ask = |url: &str| {
+        let mut command = Command::new("curl");
+        command.args(["--silent", "--show-error", "--max-time", "20", url]);
+        let output = bed.client().output(command).expect("it runs");
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+    };
+    assert_eq!(ask("http://10.78.0.2:9000/"), "Hello from user space\n");
+    // The host answers beside it, and refuses what nobody serves.
+    let mut hosts = Command::new("python3");
+    hosts.args(["-u", "-m", "http.server", "9001", "--directory"]).arg(installed.path("usr/include"));
+    let mut host = bed.server().spawn(hosts).expect("it starts");
+    host.await_text("Serving", PATIENCE).expect("it serves");
+    assert!(ask("http://10.78.0.2:9001/tidegate.h").contains("TIDEGATE_H"));
+    assert!(ask("http://10.78.0.2:9002/").contains("Failed to connect"));
+    assert_eq!(ask("http://10.78.0.2:9000/"), "Hello from user space\n");
+    let second = Command::new(&program)
+        .args(["tap:x", "nonsense", "1"])
+        .env("LD_LIBRARY_PATH", installed.lib())
+        .output();
+    assert_eq!(second.expect("it runs").status.code(), Some(1));
 }

@@ -52,6 +52,10 @@ static void misuse(int stack) {
     FAILS(tg_close(stack, INT_MIN), EBADF);
     FAILS(tg_open("eth0", "10.0.0.1"), EINVAL);
     assert(strstr(tg_open_error(), "tap:NAME"));
+    FAILS(tg_open("dev:none", "10.0.0.1"), EINVAL);
+    assert(strstr(tg_open_error(), "10.0.0.1"));
+    FAILS(tg_open("dev:none", "10.0.0.1:80"), EACCES);
+    assert(strstr(tg_open_error(), "none"));
     FAILS(tg_stack_new("10.0.0.1,nonsense", macs[0], 1500), EINVAL);
     assert(strstr(tg_open_error(), "nonsense"));
 }
