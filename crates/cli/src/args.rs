@@ -6,6 +6,7 @@
 mod client;
 mod hosted;
 mod mistake;
+mod mux;
 mod pipeline;
 mod service;
 mod watch;
@@ -15,6 +16,7 @@ pub(crate) use client::{
     PauseArgs, ResetArgs, Resettable, ShowArgs, Shown,
 };
 pub(crate) use hosted::{HostedAction, HostedArgs};
+pub(crate) use mux::{GradeArg, MuxAction, MuxArgs, ProtocolArg, TupleArgs};
 pub(crate) use pipeline::{CheckArgs, RunArgs};
 pub(crate) use service::{
     AnswerModeArg, DnsAction, DnsArgs, GsoArg, IdleArg, KeyFormArg, LogFormatArg, ModeArg, PlaceArgs,
@@ -85,6 +87,8 @@ pub(crate) enum Command {
     Reset(ResetArgs),
     /// Start, stop, list or reload web and name servers in a daemon
     Service(HostedArgs),
+    /// Keep addresses and ports for stacks of other processes, and see what these do
+    Mux(MuxArgs),
     /// Print rates again and again
     Monitor(MonitorArgs),
     /// Watch rates on a screen

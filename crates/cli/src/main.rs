@@ -56,6 +56,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Resume(args) => client::resume(&args)?,
         Command::Reset(args) => client::reset(&args)?,
         Command::Service(args) => client::service(&args)?,
+        Command::Mux(args) => client::mux(&args)?,
         Command::Monitor(args) => client::monitor(&args)?,
         Command::Top(args) => client::top(&args)?,
         Command::Graph(args) => client::graph(&args)?,

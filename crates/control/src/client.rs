@@ -11,9 +11,11 @@ use crate::methods::{Answer, for_each_method};
 use crate::proto::bess::{self, bess_control_client::BessControlClient};
 use crate::proto::v1::control_client::ControlClient;
 use crate::proto::v1::{
-    ListServicesRequest, PipelineSpec, ReloadZonesRequest, ReplacePipelineRequest, ReplacePipelineResponse,
-    Service, ShowMetadataRequest, ShowMetadataResponse, ShowPipelineRequest, StartServiceRequest,
-    StartServiceResponse, StopServiceRequest, StopServiceResponse, WatchRequest, WatchResponse, ZoneNews,
+    BindTupleRequest, ListServicesRequest, ListStacksRequest, ListStacksResponse, PipelineSpec,
+    ReleaseTupleRequest, ReloadZonesRequest, ReplacePipelineRequest, ReplacePipelineResponse, Service,
+    ShowMetadataRequest, ShowMetadataResponse, ShowPipelineRequest, StartServiceRequest,
+    StartServiceResponse, StopServiceRequest, StopServiceResponse, Tuple, WatchRequest, WatchResponse,
+    ZoneNews,
 };
 use crate::{Fault, MESSAGE_LEN_MAX};
 
@@ -114,6 +116,23 @@ impl Client {
     /// Web and name servers that the daemon runs.
     pub fn list_services(&mut self) -> Result<Vec<Service>, ClientError> {
         Ok(self.runtime.block_on(self.own.list_services(ListServicesRequest {}))?.into_inner().services)
+    }
+
+    /// Keeps a tuple for a user's stacks; the NIC that it is on.
+    pub fn bind_tuple(&mut self, request: BindTupleRequest) -> Result<String, ClientError> {
+        Ok(self.runtime.block_on(self.own.bind_tuple(request))?.into_inner().device)
+    }
+
+    /// Takes a tuple from the stack that has it and from whom it is kept for.
+    pub fn release_tuple(&mut self, tuple: Tuple) -> Result<(), ClientError> {
+        let request = ReleaseTupleRequest { tuple: Some(tuple) };
+        self.runtime.block_on(self.own.release_tuple(request))?;
+        Ok(())
+    }
+
+    /// Stacks of other processes, and tuples that are given away.
+    pub fn list_stacks(&mut self) -> Result<ListStacksResponse, ClientError> {
+        Ok(self.runtime.block_on(self.own.list_stacks(ListStacksRequest {}))?.into_inner())
     }
 
     /// Has name servers read zone files again: of one service, or of all if it is empty, and of zones likewise.

@@ -39,6 +39,11 @@ impl Mux {
         self.ground().nic(link, choice)
     }
 
+    /// Stacks of other processes, if they are served.
+    pub(crate) fn desk(&mut self) -> Option<&mut Desk> {
+        self.desk.as_mut()
+    }
+
     /// What stacks ask.
     pub(crate) fn events(&self) -> Receiver<Event> {
         self.events.clone()

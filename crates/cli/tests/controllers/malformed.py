@@ -408,6 +408,9 @@ OWN = {
     "StopService": dict(name="ghost", drain_ms=0),
     "ListServices": {},
     "ReloadZones": dict(service="ghost", zone="example.org"),
+    "BindTuple": dict(tuple=dict(protocol="tcp", address="127.0.0.1:8080"), device="ghost", uid=1, grade="veth"),
+    "ReleaseTuple": dict(tuple=dict(protocol="tcp", address="127.0.0.1:8080")),
+    "ListStacks": {},
 }
 
 

@@ -8,6 +8,7 @@ mod modules;
 pub(crate) mod pipeline;
 mod ports;
 pub(crate) mod services;
+pub(crate) mod stacks;
 mod traffic;
 mod workers;
 

@@ -13,6 +13,7 @@ mod modules;
 mod pipeline;
 mod ports;
 mod services;
+mod stacks;
 mod traffic;
 mod workers;
 
@@ -21,6 +22,7 @@ pub use modules::{CommandCall, Connection, ModuleSpec, Modules};
 pub use pipeline::{Kinds, PipelinePlan, Pipelines};
 pub use ports::{PortSettings, PortSpec, Ports};
 pub use services::{Ending, Job, Prepared, ServiceSpec, Services};
+pub use stacks::{ReservationSpec, Stacks, TupleSpec};
 pub use traffic::{
     Above, ClassChange, ClassMove, ClassSpec, Place, Policy, Resource, Slot, Subject, TrafficClasses,
     Violations,
@@ -34,7 +36,7 @@ pub type Outcome<T = ()> = Result<T, Fault>;
 
 /// The daemon, as a controller sees it.
 pub trait Controller:
-    Workers + TrafficClasses + Ports + Modules + GateHooks + Pipelines + Services + Send
+    Workers + TrafficClasses + Ports + Modules + GateHooks + Pipelines + Services + Stacks + Send
 {
     /// What answers: a name and a version.
     fn version(&mut self) -> Outcome<String>;

@@ -8,11 +8,12 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Request, Response, Status};
 
 use super::end_of;
-use crate::calls::{pipeline, services};
+use crate::calls::{pipeline, services, stacks};
 use crate::controller::{Ending, Job, Kinds};
 use crate::proto::v1::control_server::Control;
 use crate::proto::v1::{
-    ListServicesRequest, ListServicesResponse, ReloadZonesRequest, ReloadZonesResponse,
+    BindTupleRequest, BindTupleResponse, ListServicesRequest, ListServicesResponse, ListStacksRequest,
+    ListStacksResponse, ReleaseTupleRequest, ReleaseTupleResponse, ReloadZonesRequest, ReloadZonesResponse,
     ReplacePipelineRequest, ReplacePipelineResponse, ShowMetadataRequest, ShowMetadataResponse,
     ShowPipelineRequest, ShowPipelineResponse, StartServiceRequest, StartServiceResponse, StopServiceRequest,
     StopServiceResponse, WatchRequest, WatchResponse,
@@ -137,6 +138,27 @@ impl Control for Tidegate {
         request: Request<ListServicesRequest>,
     ) -> Result<Response<ListServicesResponse>, Status> {
         self.answer(request, services::list_services).await
+    }
+
+    async fn bind_tuple(
+        &self,
+        request: Request<BindTupleRequest>,
+    ) -> Result<Response<BindTupleResponse>, Status> {
+        self.answer(request, stacks::bind_tuple).await
+    }
+
+    async fn release_tuple(
+        &self,
+        request: Request<ReleaseTupleRequest>,
+    ) -> Result<Response<ReleaseTupleResponse>, Status> {
+        self.answer(request, stacks::release_tuple).await
+    }
+
+    async fn list_stacks(
+        &self,
+        request: Request<ListStacksRequest>,
+    ) -> Result<Response<ListStacksResponse>, Status> {
+        self.answer(request, stacks::list_stacks).await
     }
 }
 

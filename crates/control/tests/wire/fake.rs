@@ -477,3 +477,19 @@ impl Services for Fake {
         Ok(vec![v1::Service { kind: "web".into(), state, listens, ..Default::default() }])
     }
 }
+
+impl Stacks for Fake {
+    fn reserve_tuple(&mut self, spec: ReservationSpec) -> Outcome<String> {
+        self.record(format!("reserve_tuple {spec:?}"))?;
+        Ok("eth0".into())
+    }
+
+    fn release_tuple(&mut self, tuple: TupleSpec) -> Outcome {
+        self.record(format!("release_tuple {tuple:?}"))
+    }
+
+    fn stacks(&mut self) -> Outcome<v1::ListStacksResponse> {
+        self.record("stacks")?;
+        Ok(v1::ListStacksResponse::default())
+    }
+}

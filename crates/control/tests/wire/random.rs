@@ -77,7 +77,7 @@ fn unary_methods() -> Vec<PathAndQuery> {
             }
         }
     }
-    assert_eq!(paths.len(), 48 + 7);
+    assert_eq!(paths.len(), 48 + 10);
     paths
 }
 

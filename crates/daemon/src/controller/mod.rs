@@ -5,6 +5,7 @@ mod modules;
 mod pipelines;
 mod ports;
 mod services;
+mod stacks;
 mod traffic;
 mod workers;
 

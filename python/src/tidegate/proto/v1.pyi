@@ -361,3 +361,102 @@ class Service(_Message):
         listens: Iterable[str] | None = ...,
         detail: _Any | None = ...,
     ) -> None: ...
+
+class Tuple(_Message):
+    """One end of flows."""
+
+    protocol: str
+    address: str
+    def __init__(self, *, protocol: str | None = ..., address: str | None = ...) -> None: ...
+
+class BindTupleRequest(_Message):
+    """A tuple to keep for somebody."""
+    @property
+    def tuple(self) -> Tuple: ...
+    device: str
+    uid: int
+    grade: str
+    def __init__(
+        self, *, tuple: Tuple | None = ..., device: str | None = ..., uid: int | None = ..., grade: str | None = ...
+    ) -> None: ...
+
+class BindTupleResponse(_Message):
+    """It is kept."""
+
+    device: str
+    def __init__(self, *, device: str | None = ...) -> None: ...
+
+class ReleaseTupleRequest(_Message):
+    """A tuple to take away."""
+    @property
+    def tuple(self) -> Tuple: ...
+    def __init__(self, *, tuple: Tuple | None = ...) -> None: ...
+
+class ReleaseTupleResponse(_Message):
+    """It is taken away."""
+    def __init__(self) -> None: ...
+
+class ListStacksRequest(_Message):
+    """Asks for all stacks and tuples."""
+    def __init__(self) -> None: ...
+
+class ListStacksResponse(_Message):
+    """All of them."""
+    @property
+    def bindings(self) -> _Messages[TupleBinding]: ...
+    @property
+    def stacks(self) -> _Messages[Stack]: ...
+    def __init__(
+        self, *, bindings: Iterable[TupleBinding] | None = ..., stacks: Iterable[Stack] | None = ...
+    ) -> None: ...
+
+class TupleBinding(_Message):
+    """A tuple that is given away."""
+    @property
+    def tuple(self) -> Tuple: ...
+    device: str
+    owner: str
+    slot: int
+    reserved_uid: int
+    def __init__(
+        self,
+        *,
+        tuple: Tuple | None = ...,
+        device: str | None = ...,
+        owner: str | None = ...,
+        slot: int | None = ...,
+        reserved_uid: int | None = ...,
+    ) -> None: ...
+
+class Stack(_Message):
+    """A stack of another process."""
+
+    slot: int
+    uid: int
+    pid: int
+    device: str
+    grade: str
+    queue: int
+    to_packets: int
+    to_bytes: int
+    wrong_queue_packets: int
+    from_packets: int
+    from_bytes: int
+    @property
+    def from_drops(self) -> _Messages[DropCounter]: ...
+    def __init__(
+        self,
+        *,
+        slot: int | None = ...,
+        uid: int | None = ...,
+        pid: int | None = ...,
+        device: str | None = ...,
+        grade: str | None = ...,
+        queue: int | None = ...,
+        to_packets: int | None = ...,
+        to_bytes: int | None = ...,
+        wrong_queue_packets: int | None = ...,
+        from_packets: int | None = ...,
+        from_bytes: int | None = ...,
+        from_drops: Iterable[DropCounter] | None = ...,
+    ) -> None: ...
