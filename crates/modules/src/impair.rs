@@ -8,6 +8,7 @@ use std::collections::BinaryHeap;
 use std::str::FromStr;
 use tidegate_base::{DropReason, Duration, Instant, Rng};
 use tidegate_packet::{Batch, Frame, Pool};
+use tidegate_pipeline::metadata::Relocation;
 use tidegate_pipeline::{Context, GateCounts, Module, Work};
 
 /// Frames that wait at most.
@@ -28,6 +29,8 @@ pub struct ImpairConfig {
     pub delay: Duration,
     /// Up to how much longer, evenly spread.
     pub jitter: Duration,
+    /// What the line carries: a packet leaves when those before it and its own bits have; 0 for any number.
+    pub bits_per_s: u64,
     /// Where the faults' dice start.
     pub seed: u64,
 }
@@ -47,7 +50,7 @@ impl std::error::Error for ImpairError {}
 impl FromStr for ImpairConfig {
     type Err = ImpairError;
 
-    /// Reads `loss=1%,duplicate=0.5%,corrupt=0.1%,reorder=2%,delay=10ms,jitter=500us,seed=7`.
+    /// Reads `loss=1%,duplicate=0.5%,corrupt=0.1%,reorder=2%,delay=10ms,jitter=500us,rate=10M,seed=7`.
     fn from_str(text: &str) -> Result<Self, ImpairError> {
         let mut config = Self::default();
         for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
@@ -61,6 +64,7 @@ impl FromStr for ImpairConfig {
                 "reorder" => config.reorder = parse_share(value).ok_or_else(bad)?,
                 "delay" => config.delay = parse_span(value).ok_or_else(bad)?,
                 "jitter" => config.jitter = parse_span(value).ok_or_else(bad)?,
+                "rate" => config.bits_per_s = parse_rate(value).ok_or_else(bad)?,
                 "seed" => config.seed = value.parse().map_err(|_| bad())?,
                 _ => return Err(ImpairError(format!("`{name}` is not a fault"))),
             }
@@ -75,6 +79,19 @@ fn parse_share(text: &str) -> Option<f64> {
         None => text.parse().ok()?,
     };
     (0.0..=1.0).contains(&share).then_some(share)
+}
+
+/// Bits a second.
+fn parse_rate(text: &str) -> Option<u64> {
+    let number = text.trim_end_matches(char::is_alphabetic);
+    let value: u64 = number.parse().ok()?;
+    match &text[number.len()..] {
+        "" => Some(value),
+        "k" => value.checked_mul(1_000),
+        "M" => value.checked_mul(1_000_000),
+        "G" => value.checked_mul(1_000_000_000),
+        _ => None,
+    }
 }
 
 fn parse_span(text: &str) -> Option<Duration> {
@@ -121,6 +138,8 @@ pub struct Impair {
     rng: Rng,
     held: BinaryHeap<Held>,
     order: u64,
+    /// When the line has sent all that came so far.
+    line_free_at: Instant,
     lost_count: u64,
     duplicated_count: u64,
     corrupted_count: u64,
@@ -135,6 +154,7 @@ impl Impair {
             rng: Rng::new(config.seed),
             held: BinaryHeap::new(),
             order: 0,
+            line_free_at: Instant::ZERO,
             lost_count: 0,
             duplicated_count: 0,
             corrupted_count: 0,
@@ -161,16 +181,26 @@ impl Impair {
     }
 
     fn forward(&mut self, ctx: &mut Context<'_>, frame: Frame) {
-        let delay = self.delay();
-        if delay == Duration::ZERO {
-            return ctx.emit(0, frame);
-        }
+        // What is lost takes no time of the line's.
         if self.held.len() >= QUEUE_LEN_MAX {
             self.lost_count += 1;
             return ctx.drop(frame, DropReason::RingFull);
         }
+        let at = self.sent_at(ctx.now(), frame.len()) + self.delay();
+        if at == ctx.now() {
+            return ctx.emit(0, frame);
+        }
         self.order += 1;
-        self.held.push(Held { at: ctx.now() + delay, order: self.order, frame });
+        self.held.push(Held { at, order: self.order, frame });
+    }
+
+    /// When the line has sent a packet that came now.
+    fn sent_at(&mut self, now: Instant, len: usize) -> Instant {
+        let Some(taken_ns) = (len as u64 * 8_000_000_000).checked_div(self.config.bits_per_s) else {
+            return now;
+        };
+        self.line_free_at = self.line_free_at.max(now) + Duration::from_nanos(taken_ns);
+        self.line_free_at
     }
 
     fn delay(&mut self) -> Duration {
@@ -186,6 +216,7 @@ fn copy_of(ctx: &mut Context<'_>, frame: &Frame) -> Option<Frame> {
     let mut twin = ctx.pool().alloc()?;
     twin.reset(frame.start());
     twin.extend(frame.data());
+    *twin.scratch_mut() = *frame.scratch();
     Some(twin)
 }
 
@@ -233,6 +264,14 @@ impl Module for Impair {
             }
         }
         work
+    }
+
+    fn relocate(&mut self, relocation: &Relocation) {
+        let moved = std::mem::take(&mut self.held).into_iter().map(|mut held| {
+            relocation.apply(&mut held.frame);
+            held
+        });
+        self.held = moved.collect();
     }
 
     fn retire(&mut self, pool: &mut Pool) {

@@ -26,7 +26,7 @@
 //! | `encap/`  | put headers in front, and take them away       | `ether_encap`, `ip_encap`, `generic_encap`, `generic_decap`, `vxlan_encap`, `vxlan_decap`, `gre_encap`, `gre_decap`, `geneve_encap`, `geneve_decap` |
 //! | `split/`  | steer them                                     | `split`, `vlan_split`, `worker_split`, `random_split`, `round_robin`, `replicate`, `merge`, `hash_lb` |
 //! | `mark/`   | give them times and attributes to carry        | `timestamp`, `set_metadata`, `metadata_test` |
-//! | `queue/`  | have them wait; ends of single queues          | `queue`, `queue_inc`, `queue_out`, `drr`, `rate_limiter` |
+//! | `queue/`  | have them wait; ends of single queues          | `queue`, `queue_inc`, `queue_out`, `drr`, `rate_limiter`, `reclass` |
 //! | `lookup/` | steer or drop them by what a table says        | `exact_match`, `wildcard_match`, `l2_forward`, `ip_lookup`, `acl` |
 //! | `balance/` | spread flows and heed what happens          | `load_balancer`, `link_aggregation` |
 //! | `offload/` | what NICs do for TCP                      | `tso`, `lro` |

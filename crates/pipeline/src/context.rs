@@ -1,6 +1,7 @@
 //! What a module sees of its worker while it is called.
 
 use crate::agenda::Agenda;
+use crate::class::LeafId;
 use crate::gate::{Link, Queue, show};
 use crate::module::PortIndex;
 use tidegate_base::{DropCounters, DropReason, Instant};
@@ -10,6 +11,8 @@ use tidegate_port::Port;
 /// What modules work with, whichever is called.
 pub(crate) struct Core {
     pub(crate) now: Instant,
+    /// With rules of classes: whose turn it is.
+    pub(crate) leaf: Option<LeafId>,
     pub(crate) pool: Pool,
     pub(crate) ports: Vec<Box<dyn Port>>,
     /// What waits at the input gates.
@@ -38,6 +41,12 @@ impl Context<'_> {
     #[inline]
     pub fn now(&self) -> Instant {
         self.core.now
+    }
+
+    /// The task whose turn brought what is being worked on; none where no rules of classes say whose turn it is.
+    #[inline]
+    pub fn leaf(&self) -> Option<LeafId> {
+        self.core.leaf
     }
 
     /// The worker's frames.

@@ -1,6 +1,7 @@
 //! What a module is: code between gates.
 
 use crate::Context;
+use crate::class::ClassTree;
 use crate::metadata::{Attribute, Place, Relocation};
 use std::any::Any;
 use std::os::fd::BorrowedFd;
@@ -114,6 +115,11 @@ pub trait Module: Any + Send {
     /// When it wants its turn even if no frame arrives.
     fn next_deadline(&self) -> Option<Instant> {
         None
+    }
+
+    /// The worker's classes are these from now on: for modules that go by who runs ([`Context::leaf`]).
+    fn on_classes(&mut self, tree: &ClassTree) {
+        let _ = tree;
     }
 
     /// A descriptor that becomes readable when it has something to do.

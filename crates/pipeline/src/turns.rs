@@ -93,6 +93,11 @@ impl Turns {
         Some(leaf)
     }
 
+    /// The classes, without what was used since the tree was told.
+    pub(crate) const fn tree(&self) -> &ClassTree {
+        &self.tree
+    }
+
     /// Whether tasks simply take turns.
     #[inline]
     pub(crate) const fn is_plain(&self) -> bool {

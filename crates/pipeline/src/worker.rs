@@ -110,6 +110,7 @@ impl Worker {
     ) -> Self {
         let core = Core {
             now: Instant::ZERO,
+            leaf: None,
             pool,
             ports,
             queues: Vec::new(),
@@ -159,6 +160,7 @@ impl Worker {
         self.asks_room = program.asks_room;
         let named = program.tasks.iter().map(|task| (self.steps[task.step].name.as_str(), *task));
         self.turns.set(&named.collect::<Vec<_>>());
+        self.tell_classes();
         self.note_links();
         self.measure_bulk();
         let left = old.steps.into_iter().map(|step| (step.name, step.module));
@@ -241,6 +243,7 @@ impl Worker {
     /// The task whose turn it is by the rules of its classes.
     fn run_chosen(&mut self, now: Instant) -> usize {
         let Some((leaf, task)) = self.turns.next(now) else { return 0 };
+        self.core.leaf = Some(leaf);
         let work = self.run_task_timed(task);
         self.turns.on_run(leaf, work, now);
         work.packet_count
@@ -375,7 +378,14 @@ impl Worker {
 
     /// Changes the tree of traffic classes, and thereby whose turn it is.
     pub fn edit_classes<R>(&mut self, change: impl FnOnce(&mut ClassTree) -> R) -> R {
-        self.turns.edit(change)
+        let result = self.turns.edit(change);
+        self.tell_classes();
+        result
+    }
+
+    fn tell_classes(&mut self) {
+        self.core.leaf = None;
+        self.steps.iter_mut().for_each(|step| step.module.on_classes(self.turns.tree()));
     }
 
     /// The leaf of a module's task in the tree of classes.

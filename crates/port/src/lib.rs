@@ -45,7 +45,7 @@ pub use device::DevicePort;
 pub use memif::{MemifConfig, MemifError, MemifPort, MemifRole, MemifStatus, open_memif};
 pub use memory::{CopyPort, MovePort, joined_by_copy, joined_by_move};
 pub use null::{NULL_LEN_DEFAULT, NullPort};
-pub use pcap::{Capture, CaptureError, CapturedPort, PcapPort, RecordedFrame, Replay, read_capture};
+pub use pcap::{Capture, CaptureError, CapturedPort, PcapPort, RecordedFrame, Replay};
 pub use tap::TapPort;
 pub use unix_socket::{UnixSocketConfig, UnixSocketPort};
 pub use vhost_user::{

@@ -78,6 +78,21 @@ impl Replay {
         self.ended
     }
 
+    /// The frames with their times, without those that were cut when captured. Ends with the file, or where it is damaged.
+    pub fn recorded(mut self) -> impl Iterator<Item = RecordedFrame> {
+        let (mut first, mut last) = (None, Duration::ZERO);
+        std::iter::from_fn(move || {
+            loop {
+                let packet = self.reader.next_packet()?.ok()?;
+                let first = *first.get_or_insert(packet.timestamp);
+                last = last.max(packet.timestamp.saturating_sub(first).into());
+                if packet.data.len() == packet.orig_len as usize {
+                    return Some(RecordedFrame { at: last, data: packet.data.into_owned() });
+                }
+            }
+        })
+    }
+
     /// Puts the next packet into `frame`. False for one that was cut when captured, or does not fit.
     fn read_into(&mut self, frame: &mut Frame) -> Option<bool> {
         let packet = self.reader.next_packet().and_then(Result::ok);
@@ -89,25 +104,10 @@ impl Replay {
 /// A frame of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedFrame {
-    /// Since the first of the capture; zero where its clock went back.
+    /// Since the first of the capture; that of the frame before where its clock went back.
     pub at: Duration,
     /// Its bytes.
     pub data: Vec<u8>,
-}
-
-/// Reads a pcap file of Ethernet frames at once; those that were cut when captured are left out.
-pub fn read_capture(path: impl AsRef<Path>) -> Result<Vec<RecordedFrame>, CaptureError> {
-    let mut replay = Replay::open(path)?;
-    let mut frames = Vec::new();
-    let mut first = None;
-    while let Some(Ok(packet)) = replay.reader.next_packet() {
-        let first = *first.get_or_insert(packet.timestamp);
-        if packet.data.len() == packet.orig_len as usize {
-            let at = packet.timestamp.saturating_sub(first).into();
-            frames.push(RecordedFrame { at, data: packet.data.into_owned() });
-        }
-    }
-    Ok(frames)
 }
 
 /// A capture file that is written; what is buffered reaches it on [`flush`](Capture::flush) and when dropped.

@@ -202,6 +202,11 @@ impl<T> Pacer<T> {
         self.flows.get(flow as usize).map_or(0, |flow| flow.queued as usize)
     }
 
+    /// A flow's rate, if it has one.
+    pub fn rate(&self, flow: u32) -> Option<NonZeroU64> {
+        self.flows.get(flow as usize)?.rate
+    }
+
     /// Sets a flow's rate, from the item on that leaves after the one under way.
     pub fn set_rate(&mut self, flow: u32, bits_per_s: NonZeroU64) -> Result<(), PaceError> {
         let count = self.flows.len();

@@ -28,15 +28,22 @@ __all__ = [
     "EtherEncap",
     "ExactMatch",
     "FlowGen",
+    "GREDecap",
+    "GREEncap",
     "GenericDecap",
     "GenericEncap",
+    "GeneveDecap",
+    "GeneveEncap",
     "HashLB",
     "IPChecksum",
     "IPEncap",
     "IPLookup",
     "IPSwap",
+    "Impair",
     "L2Forward",
     "L4Checksum",
+    "LinkAggregation",
+    "LoadBalancer",
     "Lro",
     "MACSwap",
     "MPLSPop",
@@ -51,6 +58,8 @@ __all__ = [
     "QueueOut",
     "RandomSplit",
     "RandomUpdate",
+    "RateLimiter",
+    "Reclass",
     "Replay",
     "Replicate",
     "Rewrite",
@@ -492,6 +501,51 @@ class FlowGen(Module):
         return Command("set_burst", bess.FlowGenCommandSetBurstArg(burst=burst), None)
 
 
+class GREDecap(Module):
+    """Takes IP and GRE headers away.
+
+    Input gates: 1; output gates: 1.
+    """
+
+    mclass: ClassVar[str] = "GREDecap"
+    short_name: ClassVar[str] = "gre_decap"
+    inputs: ClassVar[int] = 1
+    outputs: ClassVar[int] = 1
+
+    def __init__(self, *, name: str = "") -> None:
+        """Takes IP and GRE headers away.
+
+        Args:
+            name: The module's name; one is chosen where none is given.
+        """
+        super().__init__(self.mclass, name=name, arg=bess.GREDecapArg())
+
+
+class GREEncap(Module):
+    """Puts GRE in front.
+
+    Input gates: 1; output gates: 1.
+    """
+
+    mclass: ClassVar[str] = "GREEncap"
+    short_name: ClassVar[str] = "gre_encap"
+    inputs: ClassVar[int] = 1
+    outputs: ClassVar[int] = 1
+
+    def __init__(self, *, name: str = "", no_key: bool = False, checksum: bool = False, protocol: int = 0) -> None:
+        """Puts GRE in front of frames; not one of BESS's, nor are the seven that follow.
+
+        Args:
+            name: The module's name; one is chosen where none is given.
+            no_key: Headers have no key; otherwise it is the tunnel's number.
+            checksum: Headers have a checksum.
+            protocol: The EtherType of what is inside; 0 means 0x6558, Ethernet frames.
+        """
+        super().__init__(
+            self.mclass, name=name, arg=bess.GREEncapArg(no_key=no_key, checksum=checksum, protocol=protocol)
+        )
+
+
 class GenericDecap(Module):
     """Takes bytes off the front.
 
@@ -532,6 +586,47 @@ class GenericEncap(Module):
             fields: Bytes from an attribute, or a constant.
         """
         super().__init__(self.mclass, name=name, arg=bess.GenericEncapArg(fields=fields))
+
+
+class GeneveDecap(Module):
+    """Takes IP, UDP and GENEVE headers away.
+
+    Input gates: 1; output gates: 1.
+    """
+
+    mclass: ClassVar[str] = "GeneveDecap"
+    short_name: ClassVar[str] = "geneve_decap"
+    inputs: ClassVar[int] = 1
+    outputs: ClassVar[int] = 1
+
+    def __init__(self, *, name: str = "") -> None:
+        """Takes IP, UDP and GENEVE headers away.
+
+        Args:
+            name: The module's name; one is chosen where none is given.
+        """
+        super().__init__(self.mclass, name=name, arg=bess.GeneveDecapArg())
+
+
+class GeneveEncap(Module):
+    """Puts UDP and GENEVE in front.
+
+    Input gates: 1; output gates: 1.
+    """
+
+    mclass: ClassVar[str] = "GeneveEncap"
+    short_name: ClassVar[str] = "geneve_encap"
+    inputs: ClassVar[int] = 1
+    outputs: ClassVar[int] = 1
+
+    def __init__(self, *, name: str = "", dstport: int = 0) -> None:
+        """Puts UDP and GENEVE in front of frames.
+
+        Args:
+            name: The module's name; one is chosen where none is given.
+            dstport: 0 means 6081.
+        """
+        super().__init__(self.mclass, name=name, arg=bess.GeneveEncapArg(dstport=dstport))
 
 
 class HashLB(Module):
@@ -667,6 +762,59 @@ class IPSwap(Module):
         super().__init__(self.mclass, name=name, arg=None)
 
 
+class Impair(Module):
+    """Loses, delays, reorders, duplicates and corrupts packets, and holds them to a rate.
+
+    Input gates: 1; output gates: 1.
+    """
+
+    mclass: ClassVar[str] = "Impair"
+    short_name: ClassVar[str] = "impair"
+    inputs: ClassVar[int] = 1
+    outputs: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        *,
+        name: str = "",
+        loss: float = 0.0,
+        duplicate: float = 0.0,
+        corrupt: float = 0.0,
+        reorder: float = 0.0,
+        delay_ns: int = 0,
+        jitter_ns: int = 0,
+        rate: int = 0,
+        seed: int = 0,
+    ) -> None:
+        """A bad network, on purpose. Shares are 0 to 1.
+
+        Args:
+            name: The module's name; one is chosen where none is given.
+            delay_ns: How long each packet is held, and up to how much longer.
+            rate: What the line carries in bits a second; 0 means any number.
+            seed: The same seed gives the same faults.
+        """
+        super().__init__(
+            self.mclass,
+            name=name,
+            arg=bess.ImpairArg(
+                loss=loss,
+                duplicate=duplicate,
+                corrupt=corrupt,
+                reorder=reorder,
+                delay_ns=delay_ns,
+                jitter_ns=jitter_ns,
+                rate=rate,
+                seed=seed,
+            ),
+        )
+
+    @staticmethod
+    def get_initial_arg() -> Command[bess.ImpairArg]:
+        """Runs `get_initial_arg`."""
+        return Command("get_initial_arg", None, bess.ImpairArg)
+
+
 class L2Forward(Module):
     """Sends frames to the gate of their destination MAC address.
 
@@ -737,6 +885,91 @@ class L4Checksum(Module):
             name: The module's name; one is chosen where none is given.
         """
         super().__init__(self.mclass, name=name, arg=bess.L4ChecksumArg(verify=verify))
+
+
+class LinkAggregation(Module):
+    """Makes one link of several.
+
+    Input gates: up to 8,192; output gates: up to 8,192.
+    """
+
+    mclass: ClassVar[str] = "LinkAggregation"
+    short_name: ClassVar[str] = "link_aggregation"
+    inputs: ClassVar[int] = 8192
+    outputs: ClassVar[int] = 8192
+
+    def __init__(self, *, name: str = "", links: int = 0, mode: str = "") -> None:
+        """Makes one link of several: gate 0 towards the host, gate N towards link N.
+
+        Args:
+            name: The module's name; one is chosen where none is given.
+            links: How many there are.
+            mode: `spread`, by a hash of each flow (also if empty), or `active_backup`, the first that
+                is up.
+        """
+        super().__init__(self.mclass, name=name, arg=bess.LinkAggregationArg(links=links, mode=mode))
+
+    @staticmethod
+    def set_links(*, up: Iterable[int] = ()) -> Command[None]:
+        """Runs `set_links`.
+
+        Args:
+            up: The links that are up; the others are down.
+        """
+        return Command("set_links", bess.LinkAggregationCommandSetLinksArg(up=up), None)
+
+    @staticmethod
+    def get_initial_arg() -> Command[bess.LinkAggregationArg]:
+        """Runs `get_initial_arg`."""
+        return Command("get_initial_arg", None, bess.LinkAggregationArg)
+
+
+class LoadBalancer(Module):
+    """Sends each new flow to the gate with the least load.
+
+    Input gates: 1; output gates: up to 8,192.
+    """
+
+    mclass: ClassVar[str] = "LoadBalancer"
+    short_name: ClassVar[str] = "load_balancer"
+    inputs: ClassVar[int] = 1
+    outputs: ClassVar[int] = 8192
+    Points = bess.LoadBalancerArg.Points
+
+    def __init__(
+        self,
+        *,
+        name: str = "",
+        gates: Iterable[int] = (),
+        points: bess.LoadBalancerArg.Points | None = None,
+        window_us: int = 0,
+        flows: int = 0,
+        silence_s: int = 0,
+    ) -> None:
+        """Sends each new flow to the gate with the least load.
+
+        Args:
+            name: The module's name; one is chosen where none is given.
+            points: What load is; absent: 10,000 a new flow, 1,000 a packet, 1 a byte.
+            window_us: The time over which it counts, in microseconds; 0 means 1,000.
+            flows: Flows that are known at most; 0 means 1,048,576.
+            silence_s: Seconds that a silent flow is known; 0 means 60.
+        """
+        super().__init__(
+            self.mclass,
+            name=name,
+            arg=bess.LoadBalancerArg(gates=gates, points=points, window_us=window_us, flows=flows, silence_s=silence_s),
+        )
+
+    @staticmethod
+    def set_gates(*, gates: Iterable[int] = ()) -> Command[None]:
+        """Runs `set_gates`."""
+        return Command("set_gates", bess.LoadBalancerCommandSetGatesArg(gates=gates), None)
+
+    @staticmethod
+    def get_initial_arg() -> Command[bess.LoadBalancerArg]:
+        """Runs `get_initial_arg`."""
+        return Command("get_initial_arg", None, bess.LoadBalancerArg)
 
 
 class Lro(Module):
@@ -1216,6 +1449,99 @@ class RandomUpdate(Module):
     def clear() -> Command[None]:
         """Runs `clear`."""
         return Command("clear", None, None)
+
+
+class RateLimiter(Module):
+    """Holds each of many flows to its rate.
+
+    Input gates: 1; output gates: 1.
+    """
+
+    mclass: ClassVar[str] = "RateLimiter"
+    short_name: ClassVar[str] = "rate_limiter"
+    inputs: ClassVar[int] = 1
+    outputs: ClassVar[int] = 1
+    Rate = bess.RateLimiterArg.Rate
+
+    def __init__(
+        self,
+        *,
+        name: str = "",
+        field: bess.Field | None = None,
+        flows: int = 0,
+        queue_size: int = 0,
+        flow_queue_size: int = 0,
+        slot_ns: int = 0,
+        rates: Iterable[bess.RateLimiterArg.Rate] = (),
+    ) -> None:
+        """Holds each of many flows to its rate.
+
+        Args:
+            name: The module's name; one is chosen where none is given.
+            field: Where packets have their flow's number.
+            flows: How many flows there are; 0 means 8,192.
+            queue_size: Packets that may wait, of all flows together; 0 means 65,536.
+            flow_queue_size: Packets that may wait of one flow; 0 means 64.
+            slot_ns: How fine times are told apart, in nanoseconds; 0 means 1,000.
+            rates: Packets of flows that have none are dropped.
+        """
+        super().__init__(
+            self.mclass,
+            name=name,
+            arg=bess.RateLimiterArg(
+                field=field,
+                flows=flows,
+                queue_size=queue_size,
+                flow_queue_size=flow_queue_size,
+                slot_ns=slot_ns,
+                rates=rates,
+            ),
+        )
+
+    @staticmethod
+    def set_rates(*, rates: Iterable[bess.RateLimiterArg.Rate] = ()) -> Command[None]:
+        """Runs `set_rates`.
+
+        Args:
+            rates: The others stay as they are.
+        """
+        return Command("set_rates", bess.RateLimiterCommandSetRatesArg(rates=rates), None)
+
+    @staticmethod
+    def get_initial_arg() -> Command[bess.RateLimiterArg]:
+        """Runs `get_initial_arg`."""
+        return Command("get_initial_arg", None, bess.RateLimiterArg)
+
+
+class Reclass(Module):
+    """Has packets change their traffic class, and wait until the new one is scheduled.
+
+    Input gates: 1; output gates: 1.
+    """
+
+    mclass: ClassVar[str] = "Reclass"
+    short_name: ClassVar[str] = "reclass"
+    inputs: ClassVar[int] = 1
+    outputs: ClassVar[int] = 1
+
+    def __init__(
+        self, *, name: str = "", classes: Mapping[str, str] | None = None, others: str = "", size: int = 0
+    ) -> None:
+        """Has packets change their traffic class; not one of BESS's.
+
+        Args:
+            name: The module's name; one is chosen where none is given.
+            classes: New classes by old ones: a packet has the class of the task that brought it, and
+                the nearest class above that task that is named here decides.
+            others: The new class of all other packets; empty: they keep theirs.
+            size: Frames that may wait for a new class; 0 means 1,024.
+        """
+        super().__init__(self.mclass, name=name, arg=bess.ReclassArg(classes=classes, others=others, size=size))
+
+    @staticmethod
+    def get_initial_arg() -> Command[bess.ReclassArg]:
+        """Runs `get_initial_arg`."""
+        return Command("get_initial_arg", None, bess.ReclassArg)
 
 
 class Replay(Module):
@@ -1867,15 +2193,22 @@ BY_NAME: dict[str, type[Module]] = {
     "EtherEncap": EtherEncap,
     "ExactMatch": ExactMatch,
     "FlowGen": FlowGen,
+    "GREDecap": GREDecap,
+    "GREEncap": GREEncap,
     "GenericDecap": GenericDecap,
     "GenericEncap": GenericEncap,
+    "GeneveDecap": GeneveDecap,
+    "GeneveEncap": GeneveEncap,
     "HashLB": HashLB,
     "IPChecksum": IPChecksum,
     "IPEncap": IPEncap,
     "IPLookup": IPLookup,
     "IPSwap": IPSwap,
+    "Impair": Impair,
     "L2Forward": L2Forward,
     "L4Checksum": L4Checksum,
+    "LinkAggregation": LinkAggregation,
+    "LoadBalancer": LoadBalancer,
     "Lro": Lro,
     "MACSwap": MACSwap,
     "MPLSPop": MPLSPop,
@@ -1891,6 +2224,8 @@ BY_NAME: dict[str, type[Module]] = {
     "QueueOut": QueueOut,
     "RandomSplit": RandomSplit,
     "RandomUpdate": RandomUpdate,
+    "RateLimiter": RateLimiter,
+    "Reclass": Reclass,
     "Replay": Replay,
     "Replicate": Replicate,
     "Rewrite": Rewrite,

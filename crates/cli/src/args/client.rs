@@ -27,6 +27,7 @@ Examples:
   tidegate connect src q                            output gate 0 of src to input gate 0 of q
   tidegate connect split:3 1:merge                  output gate 3 to input gate 1
   tidegate connect split:4 slow_way --class slow    what comes after is done when class slow is scheduled
+  tidegate connect acl out --class vm1=bulk         the same, for packets of class vm1 only
   tidegate disconnect split:3";
 
 const COMMAND_EXAMPLES: &str = "\
@@ -197,9 +198,10 @@ pub(crate) struct ConnectGates {
     pub(crate) from: String,
     /// An input gate: MODULE or GATE:MODULE
     pub(crate) to: String,
-    /// The traffic class of packets from there on: they wait in a queue of the connection's own until it is scheduled
-    #[arg(long, value_name = "NAME")]
-    pub(crate) class: Option<String>,
+    /// The traffic class of packets from there on, of all or of those of another class: they wait in a queue of the
+    /// connection's own until it is scheduled. May be repeated
+    #[arg(long = "class", value_name = "[OLD=]NEW")]
+    pub(crate) classes: Vec<String>,
 }
 
 /// Flags of `tidegate connect`.

@@ -9,13 +9,13 @@ use crate::args::{
 use crate::exit::wrong_input;
 use crate::say;
 use anyhow::Result;
-use tidegate_control::Client;
 use tidegate_control::proto::bess::{
     AddTcRequest, AddWorkerRequest, ConnectModulesRequest, CreateModuleRequest, CreatePortRequest,
     DestroyModuleRequest, DestroyPortRequest, DestroyWorkerRequest, DisconnectModulesRequest, EmptyRequest,
-    PauseWorkerRequest, ResumeWorkerRequest, TrafficClass, UpdateTcParentRequest,
+    PauseWorkerRequest, ReclassArg, ResumeWorkerRequest, TrafficClass,
 };
 use tidegate_control::proto::v1::PipelineSpec;
+use tidegate_control::{Client, Message};
 use tidegate_script::{Script, join_words, quote};
 
 /// Adds a thing and says what it is called.
@@ -139,29 +139,38 @@ fn join(client: &mut Client, gates: &ConnectGates) -> Result<()> {
     let (m1, ogate) = Gate::output(&gates.from)?;
     let (m2, igate) = Gate::input(&gates.to)?;
     let whole = ConnectModulesRequest { m1, m2, ogate, igate, skip_default_hooks: false };
-    match &gates.class {
-        None => client.connect_modules(whole).map(drop)?,
-        Some(class) => transform(client, whole, class)?,
+    if gates.classes.is_empty() {
+        client.connect_modules(whole)?;
+        return Ok(());
     }
-    Ok(())
+    transform(client, whole, new_classes(&gates.classes)?)
 }
 
-/// A transformer edge (docs/specs/scheduler.md): a queue whose task is in the class that packets come to.
-fn transform(client: &mut Client, edge: ConnectModulesRequest, class: &str) -> Result<()> {
-    let queue = CreateModuleRequest { mclass: "Queue".to_owned(), ..Default::default() };
-    let name = client.create_module(queue)?.name;
-    let leaf = TrafficClass {
-        leaf_module_name: name.clone(),
-        parent: class.to_owned(),
-        wid: -1,
-        ..Default::default()
-    };
-    let placed = client.update_tc_parent(UpdateTcParentRequest { class: Some(leaf) }).map(drop);
+/// What `--class` says: `OLD=NEW`, and at most once `NEW` for all others.
+fn new_classes(words: &[String]) -> Result<ReclassArg> {
+    let mut arg = ReclassArg::default();
+    for word in words {
+        let is_new = match word.split_once('=') {
+            Some((old, new)) => arg.classes.insert(old.to_owned(), new.to_owned()).is_none(),
+            None => std::mem::replace(&mut arg.others, word.clone()).is_empty(),
+        };
+        if !is_new {
+            return Err(wrong_input(format!("--class {word}: such packets have a new class already")));
+        }
+    }
+    Ok(arg)
+}
+
+/// A transformer edge (docs/specs/scheduler.md).
+fn transform(client: &mut Client, edge: ConnectModulesRequest, arg: ReclassArg) -> Result<()> {
+    let arg = Some(Message::from(arg).to_any());
+    let name = client
+        .create_module(CreateModuleRequest { mclass: "Reclass".to_owned(), arg, ..Default::default() })?
+        .name;
     let behind = ConnectModulesRequest { m1: name.clone(), ogate: 0, ..edge.clone() };
     let before = ConnectModulesRequest { m2: name.clone(), igate: 0, ..edge };
     // The way on first, so that no packet comes to a queue that leads nowhere.
-    let joined = placed
-        .and_then(|()| [behind, before].into_iter().try_for_each(|it| client.connect_modules(it).map(drop)));
+    let joined = [behind, before].into_iter().try_for_each(|it| client.connect_modules(it).map(drop));
     if let Err(refused) = joined {
         client.destroy_module(DestroyModuleRequest { name })?;
         return Err(refused.into());

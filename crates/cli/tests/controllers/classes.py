@@ -9,6 +9,9 @@ bess = Bess()
 def every_class_is_made_and_commanded():
     bess.create_port("PMDPort", "p", vdev="net_null0")
     bess.create_port("PMDPort", "q", vdev="net_null1,size=100")
+    refused(ENOENT, "traffic class", bess.create_module, "Reclass", **MADE["Reclass"])
+    for name in ("old", "new"):
+        bess.add_tc(name, "round_robin")
     classes = bess.request("ListMclass").names
     for name in classes:
         info = bess.request("GetMclassInfo", name=name)
@@ -27,7 +30,7 @@ def every_class_is_made_and_commanded():
 
 
 def initial_arguments_come_back():
-    for name in ("BPF", "ExactMatch", "WildcardMatch", "NAT", "StaticNAT", "SetMetadata", "PortInc", "Replay", "UrlFilter"):
+    for name in ("BPF", "ExactMatch", "WildcardMatch", "NAT", "StaticNAT", "SetMetadata", "PortInc", "Reclass", "Replay", "UrlFilter"):
         module = bess.create_module(name, "", **MADE[name])
         equal(bess.command(module, "get_initial_arg"), facts.message(name + "Arg")(**MADE[name]))
         bess.request("DestroyModule", name=module)
@@ -199,11 +202,28 @@ def tables_on_two_workers_are_alike():
     bess.request("ResetAll")
 
 
+def packets_change_their_class():
+    """src (old) -> edge -> end (new): what is done behind the edge is the new class's."""
+    for name in ("old", "new"):
+        bess.add_tc(name, "round_robin")
+    generator()
+    bess.create_module("Reclass", "edge", classes={"old": "new"})
+    bess.create_module("Sink", "end")
+    bess.chain("rewrite", "edge", "end")
+    bess.attach_task("src", parent="old")
+    while bess.request("GetTcStats", name="new").packets < 1000:
+        pass
+    equal(bess.request("GetTcStats", name="!leaf_edge:0").packets > 0, True)
+    for reset in ("ResetTcs", "ResetWorkers"):
+        refused(ENOENT, "destroy edge before it goes", bess.request, reset)
+    bess.request("ResetAll")
+
+
 made = every_class_is_made_and_commanded()
 for step in (
     initial_arguments_come_back, configurations_come_back, tables_steer_packets, rules_keep_packets_out,
     sources_are_translated, time_under_way_is_measured, flows_are_generated_and_shared_fairly,
-    captures_are_replayed, tables_on_two_workers_are_alike,
+    captures_are_replayed, tables_on_two_workers_are_alike, packets_change_their_class,
 ):
     step()
 assert len(made) >= 55, made

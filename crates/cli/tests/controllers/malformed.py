@@ -209,6 +209,9 @@ def packets_flow():
 def build(core):
     """src -> feed -> the module that is tried -> drain, and src2 -> end beside it, both in a walk."""
     bess.request("AddWorker", wid=0, core=core)
+    # Those that a transformer edge names.
+    for name in ("old", "new"):
+        bess.add_tc(name, "round_robin", wid=0)
     for src, to in (("src", "feed"), ("src2", "end")):
         bess.create_module("Source", src)
         if to == "feed":

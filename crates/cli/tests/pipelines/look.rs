@@ -152,15 +152,23 @@ fn packets_change_their_class_on_a_connection() {
         let words: Vec<&str> = ["add", "module"].into_iter().chain(class.split(' ')).collect();
         daemon.say(&words);
     }
-    daemon.say(&["add", "class", "rate_limit", "slow", "resource=packet", "limit=100k"]);
+    daemon.say(&["add", "class", "round_robin", "top"]);
+    daemon.say(&["add", "class", "round_robin", "fast", "parent=top"]);
+    daemon.say(&["add", "class", "rate_limit", "slow", "parent=top", "resource=packet", "limit=100k"]);
     let refused = daemon.refusal(&["connect", "src", "end", "--class", "ghost"]);
     assert!(refused.contains("ghost"), "{refused}");
-    assert!(!daemon.say(&["show", "modules"]).contains("Queue"), "it is taken back");
-    assert_eq!(daemon.say(&["connect", "src", "end", "--class", "slow"]), "queue0\n");
+    assert!(!daemon.say(&["show", "modules"]).contains("Reclass"), "it is taken back");
+    let refused = daemon.refusal(&["connect", "src", "end", "--class", "fast", "--class", "slow"]);
+    assert!(refused.contains("have a new class already"), "{refused}");
+    let edge = ["connect", "src", "end", "--class", "slow", "--class", "slow=fast"];
+    assert_eq!(daemon.say(&edge), "reclass0\n");
     let shown = daemon.say(&["show", "pipeline"]);
-    assert!(
-        shown.contains("src -> queue0 -> end") && shown.contains("queue0.attach_task(parent=slow)"),
-        "{shown}"
-    );
-    while !daemon.say(&["command", "queue0", "get_status"]).contains("dequeued=") {}
+    for says in ["reclass0::Reclass(classes={slow=fast}, others=slow)", "src -> reclass0 -> end"] {
+        assert!(shown.contains(says), "{says:?} is not in:\n{shown}");
+    }
+    let file = Scratch::new("reclass.tg", &shown);
+    let put = daemon.say(&["run", file.path()]);
+    assert!(put.contains("as it was: ") && !put.contains("new: "), "{put}");
+    let refused = daemon.refusal(&["delete", "class", "slow"]);
+    assert!(refused.contains("reclass0 names traffic class slow"), "{refused}");
 }

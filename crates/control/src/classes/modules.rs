@@ -1,7 +1,8 @@
 //! The table of module classes: every class that the protocol names, in the order of their names.
 //!
-//! Names, short names, gates and commands are BESS's, so that its controllers find what they know. `Lro`, `Replay` and `Tso`
-//! are ours.
+//! Names, short names, gates and commands are BESS's, so that its controllers find what they know. Ours are `GREDecap`,
+//! `GREEncap`, `GeneveDecap`, `GeneveEncap`, `Impair`, `LinkAggregation`, `LoadBalancer`, `Lro`, `RateLimiter`, `Reclass`, `Replay`
+//! and `Tso`.
 
 use super::{GateLimits, ModuleClass, ModuleCommand, Safety};
 use crate::Kind;
@@ -100,6 +101,8 @@ pub(super) const MODULES: &[ModuleClass] = &[
         "makes flows of packets from a template",
         &[pausing("update", Kind::FlowGenArg), live("set_burst", Kind::FlowGenCommandSetBurstArg)],
     ),
+    class("GREDecap", "gre_decap", Kind::GreDecapArg, gates(1, 1), "takes IP and GRE headers away", &[]),
+    class("GREEncap", "gre_encap", Kind::GreEncapArg, gates(1, 1), "puts GRE in front", &[]),
     class(
         "GenericDecap",
         "generic_decap",
@@ -114,6 +117,22 @@ pub(super) const MODULES: &[ModuleClass] = &[
         Kind::GenericEncapArg,
         gates(1, 1),
         "puts a header in front, from constants and metadata",
+        &[],
+    ),
+    class(
+        "GeneveDecap",
+        "geneve_decap",
+        Kind::GeneveDecapArg,
+        gates(1, 1),
+        "takes IP, UDP and GENEVE headers away",
+        &[],
+    ),
+    class(
+        "GeneveEncap",
+        "geneve_encap",
+        Kind::GeneveEncapArg,
+        gates(1, 1),
+        "puts UDP and GENEVE in front",
         &[],
     ),
     class(
@@ -164,6 +183,14 @@ pub(super) const MODULES: &[ModuleClass] = &[
         &[],
     ),
     class(
+        "Impair",
+        "impair",
+        Kind::ImpairArg,
+        gates(1, 1),
+        "loses, delays, reorders, duplicates and corrupts packets, and holds them to a rate",
+        &[live("get_initial_arg", Kind::EmptyArg)],
+    ),
+    class(
         "L2Forward",
         "l2_forward",
         Kind::L2ForwardArg,
@@ -184,6 +211,25 @@ pub(super) const MODULES: &[ModuleClass] = &[
         gates(MANY, 2),
         "writes or verifies the checksum of TCP and UDP",
         &[],
+    ),
+    class(
+        "LinkAggregation",
+        "link_aggregation",
+        Kind::LinkAggregationArg,
+        gates(MANY, MANY),
+        "makes one link of several",
+        &[
+            live("set_links", Kind::LinkAggregationCommandSetLinksArg),
+            live("get_initial_arg", Kind::EmptyArg),
+        ],
+    ),
+    class(
+        "LoadBalancer",
+        "load_balancer",
+        Kind::LoadBalancerArg,
+        gates(1, MANY),
+        "sends each new flow to the gate with the least load",
+        &[live("set_gates", Kind::LoadBalancerCommandSetGatesArg), live("get_initial_arg", Kind::EmptyArg)],
     ),
     class("Lro", "lro", Kind::LroArg, gates(1, 1), "puts TCP segments of a flow together", &[]),
     class(
@@ -290,6 +336,22 @@ pub(super) const MODULES: &[ModuleClass] = &[
         gates(1, 1),
         "writes random numbers into packets",
         &[pausing("add", Kind::RandomUpdateArg), pausing("clear", Kind::EmptyArg)],
+    ),
+    class(
+        "RateLimiter",
+        "rate_limiter",
+        Kind::RateLimiterArg,
+        gates(1, 1),
+        "holds each of many flows to its rate",
+        &[live("set_rates", Kind::RateLimiterCommandSetRatesArg), live("get_initial_arg", Kind::EmptyArg)],
+    ),
+    class(
+        "Reclass",
+        "reclass",
+        Kind::ReclassArg,
+        gates(1, 1),
+        "has packets change their traffic class, and wait until the new one is scheduled",
+        &[live("get_initial_arg", Kind::EmptyArg)],
     ),
     class(
         "Replay",

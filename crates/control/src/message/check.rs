@@ -26,6 +26,10 @@ const NAME_LEN_MAX: usize = 255;
 const PATH_LEN_MAX: usize = 4095;
 /// Bytes of a host's name (RFC 1035 section 2.3.4).
 const HOST_LEN_MAX: usize = 255;
+/// Flows of a module, or packets that wait in one.
+const FLOWS_MAX: u64 = 1 << 22;
+/// Seconds that anything may last.
+const HOUR_S: u64 = 3_600;
 /// Bytes of a socket's path (unix(7)), its end counted.
 const SOCKET_PATH_LEN_MAX: usize = 107;
 /// Bytes of an interface's name (`IFNAMSIZ`), its end not counted.
@@ -72,6 +76,8 @@ impl Message {
             Message::RoundRobinCommandSetGatesArg(arg) => each("gates", &arg.gates, |number| gate(*number)),
             Message::ReplicateArg(arg) => each("gates", &arg.gates, |number| gate(*number)),
             Message::ReplicateCommandSetGatesArg(arg) => each("gates", &arg.gates, |number| gate(*number)),
+            Message::LoadBalancerArg(arg) => each("gates", &arg.gates, |number| gate(*number)),
+            Message::LoadBalancerCommandSetGatesArg(arg) => each("gates", &arg.gates, |number| gate(*number)),
             Message::WorkerSplitArg(arg) => worker_gates(&arg.worker_gates),
             _ => Ok(()),
         }
@@ -97,6 +103,10 @@ impl Message {
             }
             Message::HashLbArg(arg) => each("fields", &arg.fields, place),
             Message::HashLbCommandSetModeArg(arg) => each("fields", &arg.fields, place),
+            Message::RateLimiterArg(arg) => match &arg.field {
+                Some(field) => place(field),
+                None => one_of(false, "field"),
+            },
             Message::GenericEncapArg(arg) => each("fields", &arg.fields, insertion),
             Message::SetMetadataArg(arg) => each("attrs", &arg.attrs, attribute),
             Message::UpdateArg(arg) => each("fields", &arg.fields, |field| span(field.offset, field.size)),
@@ -149,6 +159,11 @@ impl Message {
                 text("ifname", &arg.ifname, INTERFACE_NAME_LEN_MAX)?;
                 text("netns", &arg.netns, PATH_LEN_MAX)
             }
+            Message::ReclassArg(arg) => {
+                text("others", &arg.others, NAME_LEN_MAX)?;
+                let mut names = arg.classes.iter().flat_map(|(old, new)| [old, new]);
+                names.try_for_each(|name| named("a class in classes", name, NAME_LEN_MAX))
+            }
             Message::ReplayArg(arg) => named("path", &arg.path, PATH_LEN_MAX),
             Message::UrlFilterArg(arg) => each("blacklist", &arg.blacklist, url),
             Message::UrlFilterConfig(arg) => each("blacklist", &arg.blacklist, url),
@@ -194,6 +209,28 @@ impl Message {
             Message::NatArg(arg) => each("ext_addrs", &arg.ext_addrs, |address| {
                 each("port_ranges", &address.port_ranges, port_range)
             }),
+            Message::GreEncapArg(arg) => within("protocol", arg.protocol, 0..=0xffff),
+            Message::GeneveEncapArg(arg) => within("dstport", arg.dstport, 0..=0xffff),
+            Message::RateLimiterArg(arg) => {
+                within("flows", arg.flows, 0..=FLOWS_MAX)?;
+                within("queue_size", arg.queue_size, 0..=FLOWS_MAX)
+            }
+            Message::LoadBalancerArg(arg) => {
+                within("flows", arg.flows, 0..=FLOWS_MAX)?;
+                within("window_us", arg.window_us, 0..=HOUR_S * 1_000_000)?;
+                within("silence_s", arg.silence_s, 0..=HOUR_S)
+            }
+            Message::ImpairArg(arg) => {
+                let shares = [
+                    ("loss", arg.loss),
+                    ("duplicate", arg.duplicate),
+                    ("corrupt", arg.corrupt),
+                    ("reorder", arg.reorder),
+                ];
+                shares.iter().try_for_each(|(what, share)| real(what, *share, 1.0))?;
+                within("delay_ns", arg.delay_ns, 0..=HOUR_S * 1_000_000_000)?;
+                within("jitter_ns", arg.jitter_ns, 0..=HOUR_S * 1_000_000_000)
+            }
             Message::VlanPushArg(arg) => within("tci", arg.tci, 0..=0xffff),
             Message::VxlanEncapArg(arg) => within("dstport", arg.dstport, 0..=0xffff),
             Message::MplsPopArg(arg) => within("next_eth_type", arg.next_eth_type, 0..=0xffff),

@@ -103,7 +103,9 @@ messages! {
     IpChecksumArg, L4ChecksumArg, SplitArg, TimestampArg, UpdateArg, UrlFilterArg, UrlFilterConfig,
     VlanPopArg, VlanPushArg, VlanSplitArg, VxlanDecapArg, VxlanEncapArg, WildcardMatchArg,
     WildcardMatchConfig, ArpResponderArg, MplsPopArg, WorkerSplitArg, PcapPortArg, PmdPortArg,
-    UnixSocketPortArg, VPortArg, AfxdpPortArg, BulkTapPortArg, LroArg, ReplayArg, TsoArg, MemifPortArg,
+    UnixSocketPortArg, VPortArg, AfxdpPortArg, BulkTapPortArg, LroArg, GreEncapArg, GreDecapArg, GeneveEncapArg,
+    GeneveDecapArg, RateLimiterArg, RateLimiterCommandSetRatesArg, LoadBalancerArg,
+    LoadBalancerCommandSetGatesArg, LinkAggregationArg, LinkAggregationCommandSetLinksArg, ImpairArg, ReclassArg, ReplayArg, TsoArg, MemifPortArg,
     VhostUserPortArg,
 }
 

@@ -186,7 +186,7 @@ def bad_ports():
 def modules():
     ok("ResetModules")
     names = ok("ListMclass")["names"]
-    assert "Queue" in names and "NoOP" not in names and len(names) == 54, names
+    assert "Queue" in names and "NoOP" not in names and len(names) == 63, names
     info = ok("GetMclassInfo", name="Queue")
     equal(info["cmds"][:2], ["set_burst", "set_size"])
     equal(info["cmd_args"][:2], ["QueueCommandSetBurstArg", "QueueCommandSetSizeArg"])

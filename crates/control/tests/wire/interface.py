@@ -26,7 +26,8 @@ class Interface:
             dependency=["google/protobuf/any.proto"],
         )
         self._nodes = {}
-        for line in text.splitlines():
+        # A message before those inside it, however the lines are sorted.
+        for line in sorted(text.splitlines(), key=lambda line: line.split(":")[0]):
             if line.startswith("/"):
                 path, request, answer = re.match(r"(\S+): (\w+) -> (\w+)$", line).groups()
                 self.methods[path.rpartition("/")[2]] = (path, request, answer)

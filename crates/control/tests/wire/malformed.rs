@@ -70,11 +70,18 @@ fn every_command_refuses_what_is_not_its_argument() {
 /// A module of that class, with the least argument that it takes.
 fn made(client: &mut Client, class: &str, kind: Kind) -> String {
     use tidegate_control::Message;
-    use tidegate_control::proto::bess::{PortIncArg, PortOutArg, QueueIncArg, ReplayArg};
+    use tidegate_control::proto::bess::field::Position;
+    use tidegate_control::proto::bess::{
+        Field, PortIncArg, PortOutArg, QueueIncArg, RateLimiterArg, ReplayArg,
+    };
     let arg = match kind {
         Kind::PortIncArg => Message::from(PortIncArg { port: "p".into(), prefetch: false }),
         Kind::PortOutArg => PortOutArg { port: "p".into() }.into(),
         Kind::ReplayArg => ReplayArg { path: "/tmp/a.pcap".into(), ..Default::default() }.into(),
+        Kind::RateLimiterArg => {
+            let field = Field { position: Some(Position::Offset(26)), num_bytes: 4 };
+            RateLimiterArg { field: Some(field), ..Default::default() }.into()
+        }
         Kind::QueueIncArg => QueueIncArg { port: "p".into(), qid: 0, prefetch: false }.into(),
         other => Message::decode(other, None).unwrap(),
     };

@@ -104,14 +104,11 @@ impl Plant {
             }
             Subject::Class(name) => self.leaf_named(name),
         };
-        if let Some(task) = task {
-            let place = self.tasks.get_mut(&task).ok_or_else(|| {
-                Fault::invalid(format!(
-                    "task {} of {} was not placed: attach it to a class first",
-                    task.1, task.0
-                ))
-            })?;
-            place.slot = change.slot.or(place.slot);
+        if let Some((module, index)) = task {
+            let unplaced = || format!("task {index} of {module} was not placed: attach it to a class first");
+            let place = self.place_of(&module, index).ok_or_else(|| Fault::invalid(unplaced()))?;
+            let slot = change.slot.or(place.slot);
+            self.tasks.insert((module, index), Place { slot, ..place });
             return Ok(());
         }
         let Subject::Class(name) = &change.subject else { return Ok(()) };

@@ -12,6 +12,8 @@ const VXLAN_PORT: u64 = 4789;
 
 pub(super) const CLASSES: &[&dyn Class] = &[
     &row("EtherEncap", Each, |_: bess::EtherEncapArg, _| Ok(EtherEncap::new()), &[]),
+    &row("GREDecap", Each, |_: bess::GreDecapArg, _| Ok(GreDecap::new()), &[]),
+    &row("GREEncap", Each, |arg: bess::GreEncapArg, _| Ok(GreEncap::new(gre_params(&arg))), &[]),
     &row(
         "GenericDecap",
         Each,
@@ -22,6 +24,15 @@ pub(super) const CLASSES: &[&dyn Class] = &[
         "GenericEncap",
         Each,
         |arg: bess::GenericEncapArg, _| GenericEncap::new(&encap_fields(&arg)?).map_err(refused),
+        &[],
+    ),
+    &row("GeneveDecap", Each, |_: bess::GeneveDecapArg, _| Ok(GeneveDecap::new()), &[]),
+    &row(
+        "GeneveEncap",
+        Each,
+        |arg: bess::GeneveEncapArg, _| {
+            GeneveEncap::new(if arg.dstport == 0 { GENEVE_PORT } else { arg.dstport }).map_err(refused)
+        },
         &[],
     ),
     &row("IPEncap", Each, |_: bess::IpEncapArg, _| Ok(IpEncap::new()), &[]),
@@ -36,6 +47,12 @@ pub(super) const CLASSES: &[&dyn Class] = &[
         &[],
     ),
 ];
+
+/// Protocol 0 is the module's own.
+fn gre_params(arg: &bess::GreEncapArg) -> GreParams {
+    let protocol = if arg.protocol == 0 { GreParams::default().protocol } else { arg.protocol as u16 };
+    GreParams { key: !arg.no_key, checksum: arg.checksum, protocol }
+}
 
 fn encap_fields(arg: &bess::GenericEncapArg) -> Result<Vec<EncapField>, Fault> {
     use bess::generic_encap_arg::encap_field::Insertion as Given;

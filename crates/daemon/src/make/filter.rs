@@ -2,6 +2,7 @@
 //!
 //! Expressions are compiled by libpcap, so that they mean what they mean to tcpdump; what runs on frames is our own.
 
+use super::expression;
 use super::field::unsigned;
 use super::recipe::Sharing::{Alone, Each};
 use super::recipe::{Class, On, Retold, done, refused, row};
@@ -101,6 +102,11 @@ fn compile(expression: &str) -> Result<Program, Fault> {
     if expression.len() > EXPRESSION_LEN_MAX {
         let len = expression.len();
         return Err(Fault::invalid(format!("a filter of {len} bytes: give {EXPRESSION_LEN_MAX} at most")));
+    }
+    if let Some(name) = expression::name_of_host(expression) {
+        return Err(wrong(&format!(
+            "{name} would have to be looked up, and the daemon waits for no name server: give an address"
+        )));
     }
     let compiler = Capture::dead(Linktype::ETHERNET).map_err(|error| wrong(&error))?;
     let compiled = compiler.compile(expression, true).map_err(|error| wrong(&error))?;

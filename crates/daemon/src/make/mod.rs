@@ -4,8 +4,8 @@
 //! ```text
 //!   recipe.rs   a row of a table: how a class is made and commanded      field.rs   what many arguments hold
 //!   basic.rs, ports.rs, header.rs, encap.rs, split.rs, mark.rs, queue.rs, matching.rs, lookup.rs, nat.rs, flow_gen.rs,
-//!   filter.rs, bulk.rs, replay.rs
-//!               a table each
+//!   filter.rs, bulk.rs, replay.rs, own.rs
+//!               a table each                                         expression.rs   names in filters
 //! ```
 //! Invariant: whatever the argument, there is a module or a [`Fault`]; a command that is refused changes nothing.
 
@@ -13,6 +13,7 @@ mod basic;
 mod bulk;
 mod encap;
 mod errno;
+mod expression;
 mod field;
 mod filter;
 mod flow_gen;
@@ -21,6 +22,7 @@ mod lookup;
 mod mark;
 mod matching;
 mod nat;
+mod own;
 mod ports;
 mod queue;
 mod recipe;
@@ -66,6 +68,7 @@ const FAMILIES: &[&[&dyn Class]] = &[
     filter::CLASSES,
     bulk::CLASSES,
     replay::CLASSES,
+    own::CLASSES,
 ];
 
 fn recipe_of(class: &ModuleClass) -> Option<&'static dyn Class> {
@@ -96,6 +99,21 @@ pub(crate) fn port_of(arg: &Message) -> Option<String> {
         Message::QueueOutArg(arg) => Some(arg.port.clone()),
         _ => None,
     }
+}
+
+/// The traffic class that each task of a module of this argument is for, where that is the module's affair.
+pub(crate) fn classes_of_tasks(arg: &Message) -> Vec<String> {
+    let Message::ReclassArg(arg) = arg else { return Vec::new() };
+    queue::reclass_params(arg).new_classes().into_iter().map(str::to_owned).collect()
+}
+
+/// All traffic classes that an argument names.
+pub(crate) fn classes_named(arg: &Message) -> Vec<String> {
+    let old = match arg {
+        Message::ReclassArg(arg) => arg.classes.keys().cloned().collect(),
+        _ => Vec::new(),
+    };
+    [old, classes_of_tasks(arg)].concat()
 }
 
 /// A module of that class.

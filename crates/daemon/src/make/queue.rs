@@ -6,7 +6,7 @@ use super::recipe::{Class, On, done, refused, row};
 use super::seed;
 use tidegate_control::proto::bess;
 use tidegate_control::{Fault, Message};
-use tidegate_modules::queue::{Drr, DrrParams, Queue, QueueParams, QueueStatus};
+use tidegate_modules::queue::{Drr, DrrParams, Queue, QueueParams, QueueStatus, Reclass, ReclassParams};
 
 pub(super) const CLASSES: &[&dyn Class] = &[
     &row(
@@ -41,7 +41,22 @@ pub(super) const CLASSES: &[&dyn Class] = &[
             }),
         ],
     ),
+    &row(
+        "Reclass",
+        Alone,
+        |arg: bess::ReclassArg, _| Reclass::new(reclass_params(&arg)).map_err(refused),
+        &[],
+    ),
 ];
+
+/// An empty name is none, and 0 the module's own size.
+pub(super) fn reclass_params(arg: &bess::ReclassArg) -> ReclassParams {
+    ReclassParams {
+        classes: arg.classes.clone().into_iter().collect(),
+        others: Some(arg.others.clone()).filter(|name| !name.is_empty()),
+        size: if arg.size == 0 { ReclassParams::default().size } else { arg.size },
+    }
+}
 
 /// 0 is the module's own choice.
 fn drr(arg: &bess::DrrArg) -> Result<Drr, Fault> {

@@ -1,6 +1,7 @@
 //! Whether a plant's links and classes can be as they are wished.
 
 use super::{Plant, trees::Trees};
+use crate::make;
 use std::collections::{HashMap, HashSet};
 use tidegate_control::{Errno, Fault};
 
@@ -13,6 +14,7 @@ pub(crate) fn check(plant: &Plant) -> Result<(), Fault> {
     }
     check_loops(plant)?;
     check_ports(plant)?;
+    check_classes(plant)?;
     check_seats(plant)?;
     Trees::of(plant).check()
 }
@@ -37,6 +39,19 @@ fn check_ports(plant: &Plant) -> Result<(), Fault> {
         if let Some(port) = module.port.as_ref().filter(|_| plant.queues_of(module).is_empty()) {
             let count = plant.queues(port).len();
             return Err(Fault::invalid(format!("{name}: port {port} has {count} queues, numbered from 0")));
+        }
+    }
+    Ok(())
+}
+
+/// What modules say of classes is of classes that there are.
+fn check_classes(plant: &Plant) -> Result<(), Fault> {
+    for (name, module) in &plant.modules {
+        if let Some(class) = make::classes_named(&module.arg).iter().find(|it| plant.class(it).is_none()) {
+            let text = format!(
+                "{name} names traffic class {class}, which there is not: add it first, or destroy {name} before it goes"
+            );
+            return Err(Fault::missing(text));
         }
     }
     Ok(())

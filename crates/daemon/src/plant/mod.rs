@@ -11,12 +11,12 @@ pub(crate) use place::{Placement, Violation, place, place_as_far_as_may_be};
 pub(crate) use services::ServiceWish;
 pub(crate) use trees::{Leaf, Trees, fault as class_fault, sync};
 
-use crate::make::Retold;
+use crate::make::{self, Retold};
 use crate::worker::Shape;
 use std::collections::BTreeMap;
 use tidegate_control::Message;
 use tidegate_control::classes::ModuleClass;
-use tidegate_control::controller::{Above, ClassSpec, CommandCall, Place, PortSpec};
+use tidegate_control::controller::{Above, ClassSpec, CommandCall, Place, Policy, PortSpec, Slot};
 use tidegate_control::proto::bess::{QueueIncArg, QueueOutArg};
 use tidegate_pipeline::GateCounts;
 use tidegate_pipeline::metadata::Attribute;
@@ -104,9 +104,23 @@ impl Plant {
         None
     }
 
+    /// Where a task is: where somebody placed it, or in the class that its module has it for.
+    pub(crate) fn place_of(&self, module: &str, task: u32) -> Option<Place> {
+        if let Some(place) = self.tasks.get(&(module.to_owned(), task)) {
+            return Some(place.clone());
+        }
+        let class = make::classes_of_tasks(&self.modules.get(module)?.arg).into_iter().nth(task as usize)?;
+        let slot = match self.class(&class)?.policy {
+            Policy::Priority => Some(Slot::Priority(0)),
+            Policy::WeightedFair(_) => Some(Slot::Share(1)),
+            Policy::RoundRobin | Policy::RateLimit { .. } => None,
+        };
+        Some(Place { above: Above::Class(class), slot })
+    }
+
     /// The worker of a module's task.
     pub(crate) fn worker_of_task(&self, module: &str, task: u32) -> Option<u8> {
-        match self.tasks.get(&(module.to_owned(), task)) {
+        match self.place_of(module, task) {
             Some(place) => self.worker_of(&place.above),
             None => self.seat_of(module).or_else(|| self.default_worker()),
         }

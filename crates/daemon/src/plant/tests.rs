@@ -5,6 +5,7 @@ use crate::make::{self, Seat};
 use tidegate_control::Errno;
 use tidegate_control::classes::module;
 use tidegate_control::controller::{ClassSpec, Policy, Slot};
+use tidegate_control::proto::bess::ReclassArg;
 
 fn plant(modules: &[(&str, &str)], links: &[(&str, u16, &str, u16)]) -> Plant {
     let mut plant = Plant::default();
@@ -12,27 +13,30 @@ fn plant(modules: &[(&str, &str)], links: &[(&str, u16, &str, u16)]) -> Plant {
         plant.workers.insert(wid, WorkerWish::on(0));
     }
     for (serial, (name, class)) in modules.iter().enumerate() {
-        let class = module(class).unwrap();
-        let arg = Message::decode(class.arg, None).unwrap();
-        let made = make::make(class, &arg, Seat::TRIAL).unwrap();
-        let wish = ModuleWish {
-            class,
-            arg,
-            serial: serial as u64,
-            gates: made.gates(),
-            attributes: made.attributes().to_vec(),
-            task_count: made.task_count() as u32,
-            port: None,
-            said: Vec::new(),
-            planned: Vec::new(),
-            is_told_later: false,
-        };
-        plant.modules.insert((*name).to_owned(), wish);
+        let arg = Message::decode(module(class).unwrap().arg, None).unwrap();
+        plant.modules.insert((*name).to_owned(), wish(class, arg, serial as u64));
     }
     for (from, out, to, input) in links {
         plant.links.insert(((*from).to_owned(), *out), ((*to).to_owned(), *input));
     }
     plant
+}
+
+fn wish(class: &str, arg: Message, serial: u64) -> ModuleWish {
+    let class = module(class).unwrap();
+    let made = make::make(class, &arg, Seat::TRIAL).unwrap();
+    ModuleWish {
+        class,
+        arg,
+        serial,
+        gates: made.gates(),
+        attributes: made.attributes().to_vec(),
+        task_count: made.task_count() as u32,
+        port: None,
+        said: Vec::new(),
+        planned: Vec::new(),
+        is_told_later: false,
+    }
 }
 
 fn put(plant: &mut Plant, module: &str, above: Above, slot: Option<Slot>) {
@@ -120,6 +124,28 @@ fn classes_that_do_not_fit_are_refused() {
     assert_eq!(errno(check(&plant)), Some(Errno::EINVAL));
     put(&mut plant, "a", Above::Class("nowhere".to_owned()), None);
     assert_eq!(plant.worker_of_task("a", 0), None);
+}
+
+#[test]
+fn tasks_of_a_transformer_edge_are_in_its_new_classes() {
+    let mut plant = plant(&[], &[]);
+    let arg = ReclassArg { classes: [("old".into(), "fast".into())].into(), others: "fair".into(), size: 0 };
+    plant.modules.insert("edge".to_owned(), wish("Reclass", arg.into(), 0));
+    assert_eq!(errno(check(&plant)), Some(Errno::ENOENT));
+    let fair = Policy::WeightedFair(tidegate_control::controller::Resource::Bit);
+    for (name, policy) in [("old", Policy::RoundRobin), ("fair", fair), ("fast", Policy::Priority)] {
+        let place = Place { above: Above::Worker(1), slot: None };
+        plant.classes.push(ClassSpec { name: name.to_owned(), policy, place });
+    }
+    check(&plant).unwrap();
+    let in_class = |name: &str, slot| Some(Place { above: Above::Class(name.to_owned()), slot: Some(slot) });
+    assert_eq!(plant.place_of("edge", 0), in_class("fair", Slot::Share(1)));
+    assert_eq!(plant.place_of("edge", 1), in_class("fast", Slot::Priority(0)));
+    assert_eq!(place(&plant, &Placement::default()).unwrap().modules["edge"], [1].into());
+    put(&mut plant, "edge", Above::Class("old".to_owned()), None);
+    check(&plant).unwrap();
+    plant.classes.remove(0);
+    assert_eq!(check(&plant).unwrap_err().text.find("edge names traffic class old"), Some(0));
 }
 
 #[test]

@@ -36,9 +36,9 @@ impl Trees {
         for (name, module) in &plant.modules {
             for task in 0..module.task_count {
                 let Some(wid) = plant.worker_of_task(name, task) else { continue };
-                let place = plant.tasks.get(&(name.clone(), task));
+                let place = plant.place_of(name, task);
                 let (classes, leaves) = trees.of_worker.entry(wid).or_default();
-                let seat = place.map_or((None, Position::LAST), |place| leaf_seat(place, classes));
+                let seat = place.map_or((None, Position::LAST), |place| leaf_seat(&place, classes));
                 leaves.push(Leaf { module: name.clone(), task, seat });
             }
         }

@@ -64,6 +64,15 @@ impl LinkAggregation {
         })
     }
 
+    /// Says which links are up, numbered from 1; the others are down.
+    pub fn set_links(&mut self, up: &[u64]) -> Result<(), ParameterError> {
+        for link in up {
+            in_range("a link", *link, 1..=self.link_count as u64)?;
+        }
+        self.up = (1..=self.link_count as u16).filter(|link| up.contains(&u64::from(*link))).collect();
+        Ok(())
+    }
+
     /// Says that the link of gate `link`, from 1 on, is up or down.
     pub fn set_link(&mut self, link: u64, is_up: bool) -> Result<(), ParameterError> {
         let link = in_range("a link", link, 1..=self.link_count as u64)? as u16;

@@ -166,7 +166,7 @@ impl LoadBalancer {
             }
         }
         self.opened_count += 1;
-        self.loads[place].now += self.points.flow;
+        self.loads[place].now = self.loads[place].now.saturating_add(self.points.flow);
         place
     }
 
@@ -198,7 +198,9 @@ impl Module for LoadBalancer {
         self.flows.lookup_batch(&keys[..batch.len()], now, &mut ids);
         for (n, frame) in batch.iter().enumerate() {
             let place = self.place_of(keys[n][0], ids[n], now);
-            self.loads[place].now += self.points.packet + self.points.byte * frame.len() as u64;
+            let points =
+                self.points.byte.saturating_mul(frame.len() as u64).saturating_add(self.points.packet);
+            self.loads[place].now = self.loads[place].now.saturating_add(points);
             gates[n] = self.gates[place];
         }
         emit_each(ctx, batch, &gates);

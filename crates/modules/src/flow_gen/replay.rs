@@ -4,13 +4,15 @@
 //! |---|---|
 //! | gates | in: none; out: 0, the frames in their order |
 //! | tasks | one: emits the frames that are due, at most a batch a turn |
-//! | parameters | frames with the times since the first; `speed`: how much faster than recorded (1; 0 for as fast as they are taken); `loops`: how often (1; 0 for ever) |
-//! | counters | `packets`, `loops` done, `no_frame` |
+//! | parameters | frames with the times since the first, in parts as they are read; `speed`: how much faster than recorded (1; 0 for as fast as they are taken); `loops`: how often (1; 0 for ever) |
+//! | counters | `packets`, `loops` done, `no_frame`, `too_long` (left out) |
+//! | rate | not measured |
 //!
-//! Late frames are made up for. Between two loops lies the mean time between two frames. A replay without pace from a file
+//! It begins when all frames are there, so that no disk sets its pace. Late frames are made up for. Between two loops lies the mean time between two frames. A replay without pace from a file
 //! that need not fit into memory is a port ([`tidegate_port::PcapPort`]).
 
-use crate::parameter::{FRAME_LEN_MAX, ParameterError, in_range};
+use crate::parameter::{FRAME_LEN_MAX, ParameterError};
+use std::sync::mpsc::{Receiver, TryRecvError};
 use tidegate_base::{Duration, Instant};
 use tidegate_packet::{BATCH_LEN_MAX, Batch};
 use tidegate_pipeline::{Context, GateCounts, Module, Work};
@@ -19,12 +21,12 @@ use tidegate_port::RecordedFrame;
 /// Bytes of a frame that every chunk holds.
 const DATA_LEN_MAX: usize = FRAME_LEN_MAX - 384;
 const SPEED_MAX: f64 = 1e6;
+/// How soon it is looked again for frames that are being read.
+const LOOK_PERIOD: Duration = Duration::from_millis(1);
 
 /// How frames are replayed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReplayParams {
-    /// What, in the order of their times.
-    pub frames: Vec<RecordedFrame>,
     /// How much faster than recorded; 0 for without pace.
     pub speed: f64,
     /// How often; 0 for ever.
@@ -34,6 +36,12 @@ pub struct ReplayParams {
 /// The module.
 pub struct Replay {
     params: ReplayParams,
+    /// Where frames come from, while some may.
+    source: Option<Receiver<Vec<RecordedFrame>>>,
+    /// When it was last looked for some.
+    looked_at: Instant,
+    /// In the order of their times.
+    frames: Vec<RecordedFrame>,
     /// From the first frame of a loop to the first of the next, as recorded.
     span: Duration,
     /// When the loop began.
@@ -43,33 +51,55 @@ pub struct Replay {
     loop_count: u64,
     packet_count: u64,
     no_frame_count: u64,
+    too_long_count: u64,
 }
 
 impl Replay {
-    /// A replay that begins with the first turn.
-    pub fn new(params: ReplayParams) -> Result<Self, ParameterError> {
-        let frames = &params.frames;
-        let last = frames.last().ok_or(ParameterError::Missing("recorded frames"))?;
-        if !frames.is_sorted_by_key(|frame| frame.at) {
-            return Err(ParameterError::Unsorted("times of recorded frames"));
-        }
-        let longest = frames.iter().map(|frame| frame.data.len()).max().unwrap_or(0);
-        in_range("the length of a recorded frame", longest as u64, 0..=DATA_LEN_MAX as u64)?;
+    /// A replay of what comes from `source` until its other end is gone, in the order of times. It begins then, with its next
+    /// turn.
+    pub fn new(params: ReplayParams, source: Receiver<Vec<RecordedFrame>>) -> Result<Self, ParameterError> {
         if !(0.0..=SPEED_MAX).contains(&params.speed) {
             let value = params.speed.to_string();
             return Err(ParameterError::NoRate { what: "the speed", value, max: SPEED_MAX as u64 });
         }
-        let span_ns = last.at.as_nanos() + last.at.as_nanos() / (frames.len() as u64 - 1).max(1);
         Ok(Self {
             params,
-            span: Duration::from_nanos(span_ns),
+            source: Some(source),
+            looked_at: Instant::ZERO,
+            frames: Vec::new(),
+            span: Duration::ZERO,
             start: None,
             next: 0,
             out: Batch::new(),
             loop_count: 0,
             packet_count: 0,
             no_frame_count: 0,
+            too_long_count: 0,
         })
+    }
+
+    /// Takes in frames that were read meanwhile; whether all are there.
+    fn has_all(&mut self, now: Instant) -> bool {
+        while let Some(source) = &self.source {
+            match source.try_recv() {
+                Ok(part) => self.take_in(part),
+                Err(TryRecvError::Empty) => {
+                    self.looked_at = now;
+                    return false;
+                }
+                Err(TryRecvError::Disconnected) => self.source = None,
+            }
+        }
+        true
+    }
+
+    fn take_in(&mut self, part: Vec<RecordedFrame>) {
+        let count = self.frames.len() + part.len();
+        self.frames.extend(part.into_iter().filter(|frame| frame.data.len() <= DATA_LEN_MAX));
+        self.too_long_count += (count - self.frames.len()) as u64;
+        let last_ns = self.frames.last().map_or(0, |frame| frame.at.as_nanos());
+        self.span =
+            Duration::from_nanos(last_ns + last_ns / (self.frames.len() as u64).saturating_sub(1).max(1));
     }
 
     /// As replayed, what took so long as recorded.
@@ -82,7 +112,7 @@ impl Replay {
 
     /// When the next frame is due.
     fn due(&self) -> Option<Instant> {
-        let frame = self.params.frames.get(self.next)?;
+        let frame = self.frames.get(self.next)?;
         Some(self.start.unwrap_or(Instant::ZERO) + self.paced(frame.at))
     }
 
@@ -95,7 +125,7 @@ impl Replay {
                 return;
             };
             // None is longer than a chunk holds, and there is room.
-            frame.extend(&self.params.frames[self.next].data);
+            frame.extend(&self.frames[self.next].data);
             let _ = self.out.push(frame);
             self.advance();
         }
@@ -103,7 +133,7 @@ impl Replay {
 
     fn advance(&mut self) {
         self.next += 1;
-        if self.next < self.params.frames.len() {
+        if self.next < self.frames.len() {
             return;
         }
         self.loop_count += 1;
@@ -130,6 +160,9 @@ impl Module for Replay {
     }
 
     fn run(&mut self, ctx: &mut Context<'_>, _: usize) -> Work {
+        if !self.has_all(ctx.now()) {
+            return Work::NONE;
+        }
         self.out.set_len_max(BATCH_LEN_MAX);
         self.emit_due(ctx);
         let work = Work { packet_count: self.out.len(), byte_count: self.out.byte_count() };
@@ -139,11 +172,16 @@ impl Module for Replay {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        self.due()
+        if self.source.is_some() { Some(self.looked_at + LOOK_PERIOD) } else { self.due() }
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        vec![("packets", self.packet_count), ("loops", self.loop_count), ("no_frame", self.no_frame_count)]
+        vec![
+            ("packets", self.packet_count),
+            ("loops", self.loop_count),
+            ("no_frame", self.no_frame_count),
+            ("too_long", self.too_long_count),
+        ]
     }
 }
 
@@ -151,6 +189,7 @@ impl Module for Replay {
 mod tests {
     use super::*;
     use crate::rig::Rig;
+    use std::sync::mpsc::channel;
 
     fn recorded() -> Vec<RecordedFrame> {
         [0, 10, 10, 40]
@@ -158,10 +197,16 @@ mod tests {
             .into()
     }
 
+    fn replay(parts: Vec<Vec<RecordedFrame>>, speed: f64, loops: u64) -> Replay {
+        let (parts_in, source) = channel();
+        parts.into_iter().for_each(|part| parts_in.send(part).unwrap());
+        Replay::new(ReplayParams { speed, loops }, source).unwrap()
+    }
+
     /// In which millisecond, from the first, each frame came.
     fn times(speed: f64, loops: u64, until_ms: u64) -> Vec<(u64, u8)> {
-        let replay = Replay::new(ReplayParams { frames: recorded(), speed, loops }).unwrap();
-        let mut rig = Rig::with_gates(replay, 0, 1);
+        let (first, second) = (recorded()[..1].to_vec(), recorded()[1..].to_vec());
+        let mut rig = Rig::with_gates(replay(vec![first, second], speed, loops), 0, 1);
         let mut seen = Vec::new();
         for ms in 0..until_ms {
             let out = rig.round(Instant::from_millis(1000 + ms));
@@ -186,13 +231,35 @@ mod tests {
     }
 
     #[test]
-    fn wrong_parameters_say_what_is_wrong() {
+    fn nothing_comes_before_all_is_read() {
+        let (parts, source) = channel();
+        let replay = Replay::new(ReplayParams { speed: 0.0, loops: 1 }, source).unwrap();
+        let mut rig = Rig::with_gates(replay, 0, 1);
+        parts.send(recorded()).unwrap();
+        assert!(rig.round(Instant::from_millis(1)).is_empty());
+        assert_eq!(rig.module::<Replay>().next_deadline(), Some(Instant::from_millis(2)));
+        drop(parts);
+        assert_eq!(rig.round(Instant::from_millis(2)).len(), 4);
+        rig.retire();
+    }
+
+    #[test]
+    fn nothing_at_all_and_frames_that_no_chunk_holds_are_left_out() {
+        let long = RecordedFrame { at: Duration::ZERO, data: vec![0; 1700] };
+        let mut rig = Rig::with_gates(replay(vec![vec![long], recorded()], 0.0, 1), 0, 1);
+        assert_eq!(rig.round(Instant::from_millis(1)).len(), 4);
+        assert_eq!(rig.counter("too_long"), 1);
+        rig.retire();
+        let mut rig = Rig::with_gates(replay(Vec::new(), 1.0, 0), 0, 1);
+        assert!(rig.round(Instant::from_millis(1)).is_empty());
+        assert_eq!(rig.module::<Replay>().next_deadline(), None);
+        rig.retire();
+    }
+
+    #[test]
+    fn a_wrong_speed_is_told() {
         let error =
-            |frames, speed| Replay::new(ReplayParams { frames, speed, loops: 1 }).err().unwrap().to_string();
-        assert!(error(Vec::new(), 1.0).contains("recorded frames"));
-        assert!(error(recorded().into_iter().rev().collect(), 1.0).contains("not in order"));
-        assert!(error(recorded(), -1.0).contains("speed is -1"));
-        let long = vec![RecordedFrame { at: Duration::ZERO, data: vec![0; 1700] }];
-        assert!(error(long, 1.0).contains("length of a recorded frame is 1700"));
+            Replay::new(ReplayParams { speed: -1.0, loops: 1 }, channel().1).err().unwrap().to_string();
+        assert!(error.contains("speed is -1"));
     }
 }

@@ -7,6 +7,7 @@ mod queue;
 mod queue_inc;
 mod queue_out;
 mod rate_limiter;
+mod reclass;
 mod ring;
 
 pub use drr::{Drr, DrrParams};
@@ -15,3 +16,4 @@ pub use queue::{QUEUE_SIZE_DEFAULT, Queue, QueueParams, QueueStatus};
 pub use queue_inc::{QueueInc, QueueIncParams};
 pub use queue_out::QueueOut;
 pub use rate_limiter::{RateLimiter, RateLimiterError, RateLimiterParams};
+pub use reclass::{Reclass, ReclassParams};

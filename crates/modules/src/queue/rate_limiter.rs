@@ -99,6 +99,24 @@ impl RateLimiter {
         Ok(self.pacer.set_rate(flow, rate)?)
     }
 
+    /// The same of several flows: of all, or of none if one of them cannot be.
+    pub fn set_rates(&mut self, rates: &[(u32, u64)]) -> Result<(), RateLimiterError> {
+        for (flow, bits_per_s) in rates {
+            if *bits_per_s == 0 {
+                return Err(RateLimiterError::NoRate(*flow));
+            }
+            if *flow as usize >= self.flow_count {
+                return Err(PaceError::NoSuchFlow { flow: *flow, count: self.flow_count }.into());
+            }
+        }
+        rates.iter().try_for_each(|(flow, bits_per_s)| self.set_rate(*flow, *bits_per_s))
+    }
+
+    /// The rates of the flows that have one.
+    pub fn rates(&self) -> impl Iterator<Item = (u32, u64)> {
+        (0..self.flow_count as u32).filter_map(|flow| Some((flow, self.pacer.rate(flow)?.get())))
+    }
+
     /// How many frames of `flow` wait.
     pub fn queued(&self, flow: u32) -> usize {
         self.pacer.queued(flow)

@@ -17,7 +17,6 @@
 //! whatever [`ClassTree::next`] reaches is eligible, and the walk never turns back. Neither `next` nor
 //! [`ClassTree::account`] allocates once each set has been as large as it gets.
 
-mod backlog;
 mod bucket;
 mod change;
 mod discipline;
@@ -33,7 +32,6 @@ mod tree;
 mod usage;
 mod weighted_fair;
 
-pub use backlog::Backlog;
 pub use error::{ClassError, Errno};
 pub use listing::Class;
 pub use policy::{LeafId, Policy, Position, SHARE_MAX};

@@ -133,7 +133,7 @@ fn a_capture_is_read_with_the_times_since_its_first_frame() {
         pool.free(frame);
     }
     drop(capture);
-    let read = read_capture(&scratch.0).unwrap();
+    let read: Vec<_> = Replay::open(&scratch.0).unwrap().recorded().collect();
     assert_eq!(read.iter().map(|frame| frame.data.clone()).collect::<Vec<_>>(), [vec![0; 60], vec![1; 1500]]);
     assert_eq!(read[0].at, Duration::ZERO);
     assert!(read[1].at < Duration::from_secs(60));

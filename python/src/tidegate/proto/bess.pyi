@@ -1694,6 +1694,135 @@ class LroArg(_Message):
     flow_count: int
     def __init__(self, *, hold_ns: int | None = ..., flow_count: int | None = ...) -> None: ...
 
+class GREEncapArg(_Message):
+    """Puts GRE in front of frames; not one of BESS's, nor are the seven that follow."""
+
+    no_key: bool
+    checksum: bool
+    protocol: int
+    def __init__(
+        self, *, no_key: bool | None = ..., checksum: bool | None = ..., protocol: int | None = ...
+    ) -> None: ...
+
+class GREDecapArg(_Message):
+    def __init__(self) -> None: ...
+
+class GeneveEncapArg(_Message):
+    """Puts UDP and GENEVE in front of frames."""
+
+    dstport: int
+    def __init__(self, *, dstport: int | None = ...) -> None: ...
+
+class GeneveDecapArg(_Message):
+    def __init__(self) -> None: ...
+
+class RateLimiterArg(_Message):
+    """Holds each of many flows to its rate."""
+    class Rate(_Message):
+        flow: int
+        bits_per_second: int
+        def __init__(self, *, flow: int | None = ..., bits_per_second: int | None = ...) -> None: ...
+
+    @property
+    def field(self) -> Field: ...
+    flows: int
+    queue_size: int
+    flow_queue_size: int
+    slot_ns: int
+    @property
+    def rates(self) -> _Messages[RateLimiterArg.Rate]: ...
+    def __init__(
+        self,
+        *,
+        field: Field | None = ...,
+        flows: int | None = ...,
+        queue_size: int | None = ...,
+        flow_queue_size: int | None = ...,
+        slot_ns: int | None = ...,
+        rates: Iterable[RateLimiterArg.Rate] | None = ...,
+    ) -> None: ...
+
+class RateLimiterCommandSetRatesArg(_Message):
+    @property
+    def rates(self) -> _Messages[RateLimiterArg.Rate]: ...
+    def __init__(self, *, rates: Iterable[RateLimiterArg.Rate] | None = ...) -> None: ...
+
+class LoadBalancerArg(_Message):
+    """Sends each new flow to the gate with the least load."""
+    class Points(_Message):
+        flow: int
+        packet: int
+        byte: int
+        def __init__(self, *, flow: int | None = ..., packet: int | None = ..., byte: int | None = ...) -> None: ...
+
+    @property
+    def gates(self) -> _Scalars[int]: ...
+    @property
+    def points(self) -> LoadBalancerArg.Points: ...
+    window_us: int
+    flows: int
+    silence_s: int
+    def __init__(
+        self,
+        *,
+        gates: Iterable[int] | None = ...,
+        points: LoadBalancerArg.Points | None = ...,
+        window_us: int | None = ...,
+        flows: int | None = ...,
+        silence_s: int | None = ...,
+    ) -> None: ...
+
+class LoadBalancerCommandSetGatesArg(_Message):
+    @property
+    def gates(self) -> _Scalars[int]: ...
+    def __init__(self, *, gates: Iterable[int] | None = ...) -> None: ...
+
+class LinkAggregationArg(_Message):
+    """Makes one link of several: gate 0 towards the host, gate N towards link N."""
+
+    links: int
+    mode: str
+    def __init__(self, *, links: int | None = ..., mode: str | None = ...) -> None: ...
+
+class LinkAggregationCommandSetLinksArg(_Message):
+    @property
+    def up(self) -> _Scalars[int]: ...
+    def __init__(self, *, up: Iterable[int] | None = ...) -> None: ...
+
+class ImpairArg(_Message):
+    """A bad network, on purpose. Shares are 0 to 1."""
+
+    loss: float
+    duplicate: float
+    corrupt: float
+    reorder: float
+    delay_ns: int
+    jitter_ns: int
+    rate: int
+    seed: int
+    def __init__(
+        self,
+        *,
+        loss: float | None = ...,
+        duplicate: float | None = ...,
+        corrupt: float | None = ...,
+        reorder: float | None = ...,
+        delay_ns: int | None = ...,
+        jitter_ns: int | None = ...,
+        rate: int | None = ...,
+        seed: int | None = ...,
+    ) -> None: ...
+
+class ReclassArg(_Message):
+    """Has packets change their traffic class; not one of BESS's."""
+    @property
+    def classes(self) -> _Map[str, str]: ...
+    others: str
+    size: int
+    def __init__(
+        self, *, classes: Mapping[str, str] | None = ..., others: str | None = ..., size: int | None = ...
+    ) -> None: ...
+
 class ReplayArg(_Message):
     """Replays a pcap file in its own pace; not one of BESS's."""
 

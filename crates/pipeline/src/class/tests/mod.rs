@@ -1,6 +1,5 @@
 //! The tree against its contract, and the load that the tests put on it.
 
-mod backlog;
 mod changes;
 mod cost;
 mod errors;
