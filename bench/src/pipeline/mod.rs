@@ -4,7 +4,8 @@
 //! ```text
 //!   lines.rs   what is measured: a graph a line, and what BESS does on this kind of machine
 //!   tables.rs  lines of modules with tables or state
-//!   modules.rs a line for each other module
+//!   modules.rs a line for each other module that works on a frame
+//!   makers.rs  those that make, copy, join and cut frames
 //!   costs.rs   counters, classes and metadata: with them and without
 //!   testpmd.rs the same work by DPDK's testpmd
 //!   scale.rs   the same by one worker and by one a core
@@ -16,6 +17,7 @@
 
 mod costs;
 mod lines;
+mod makers;
 mod modules;
 mod scale;
 mod tables;
@@ -98,6 +100,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         .iter()
         .chain(tables::LINES)
         .chain(modules::LINES)
+        .chain(makers::LINES)
         .chain(costs::LINES)
         .filter(|line| line.name.contains(&args.only))
         .collect();
