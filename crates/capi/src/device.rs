@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use tidegate_bpf::{ModeChoice, Tuple};
 use tidegate_mux::{Ground, Gso, Holding, MuxError, Nic, Reserve, find_link};
-use tidegate_packet::{HeapMemory, Pool};
+use tidegate_packet::{HeapMemory, Pool, PoolError};
 use tidegate_port::AfXdpPort;
 use tidegate_socket::{Runtime, RuntimeConfig};
 use tidegate_stack::Interface;
@@ -23,9 +23,11 @@ use tidegate_sys::xsk::{Umem, XskConfig};
 const CHUNK_SIZE: usize = 2048;
 const LARGE_CHUNK_SIZE: usize = 4096;
 const MTU_OF_CHUNK: usize = 1500;
+/// Bytes of frames.
+const POOL_SIZE: usize = 8 << 20;
 
 /// Both transports at each of the addresses and ports in `list`.
-fn tuples(list: &str) -> Result<Vec<Tuple>, Errno> {
+pub(crate) fn tuples(list: &str) -> Result<Vec<Tuple>, Errno> {
     let parse = |text: &str| {
         let parsed: Result<SocketAddr, _> = text.trim().parse();
         parsed.map_err(|_| {
@@ -46,6 +48,12 @@ pub(crate) struct Share {
     _nic: Arc<Nic>,
 }
 
+/// So many bytes of frames for packets of up to `mtu` bytes.
+pub(crate) fn pool(mtu: usize, size: usize) -> Result<Pool, PoolError> {
+    let chunk_size = if mtu > MTU_OF_CHUNK { LARGE_CHUNK_SIZE } else { CHUNK_SIZE };
+    Pool::new(Box::new(HeapMemory::new(size)), chunk_size)
+}
+
 fn take(name: &str, tuples: &[Tuple]) -> Result<(Share, Interface, AfXdpPort, Pool), MuxError> {
     let mut ground = Ground::default();
     let link = find_link(&mut Netlink::open()?, name)?;
@@ -57,9 +65,7 @@ fn take(name: &str, tuples: &[Tuple]) -> Result<(Share, Interface, AfXdpPort, Po
         )));
     }
     let holding = ground.hold(&nic, "libtidegate", tuples, Reserve::Ports)?;
-    let chunk_size = if nic.mtu() > MTU_OF_CHUNK { LARGE_CHUNK_SIZE } else { CHUNK_SIZE };
-    let memory = HeapMemory::new(RuntimeConfig::default().frame_count * chunk_size);
-    let pool = Pool::new(Box::new(memory), chunk_size).map_err(|error| MuxError::Input(error.to_string()))?;
+    let pool = pool(nic.mtu(), POOL_SIZE).map_err(|error| MuxError::Input(error.to_string()))?;
     let port = nic.open_queue(0, &Umem::of_pool(&pool), &XskConfig::default(), Gso::Auto)?;
     holding.claim()?;
     Ok((Share { _holding: holding, _nic: nic.clone() }, nic.interface(tuples), port, pool))

@@ -16,6 +16,7 @@ mod border;
 mod device;
 pub mod frames;
 mod info;
+mod lease;
 pub mod message;
 pub mod option;
 pub mod sockets;

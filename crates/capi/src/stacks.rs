@@ -1,8 +1,9 @@
 //! Stacks by number: each behind a lock of its own, found by a number that is not used again.
 
 use crate::border::{Errno, call, text};
-use crate::device::{self, Share};
+use crate::device;
 use crate::frames::{MTU_MAX, Outbox};
+use crate::lease;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{CString, c_char, c_int};
@@ -14,6 +15,9 @@ use tidegate_socket::{Host, Runtime, RuntimeConfig};
 use tidegate_stack::{Interface, Limits, Ownership, Secrets, TcpConfig};
 use tidegate_sys::{errno, random};
 use tidegate_wire::MacAddr;
+
+/// What a stack has of others', given back when it is dropped.
+type Hold = Box<dyn Send>;
 
 /// What carries a stack's frames.
 pub(crate) enum Engine {
@@ -27,7 +31,7 @@ pub(crate) enum Engine {
 pub(crate) struct Stack {
     pub(crate) engine: Engine,
     /// What it has of the host's, until it is closed.
-    _share: Option<Share>,
+    _share: Option<Hold>,
     /// A thread sleeps until there is something to do.
     pub(crate) sleeper_count: usize,
 }
@@ -88,7 +92,7 @@ impl Stack {
     }
 }
 
-fn add(engine: Engine, fd: Option<OwnedFd>, share: Option<Share>) -> Result<c_int, Errno> {
+fn add(engine: Engine, fd: Option<OwnedFd>, share: Option<Hold>) -> Result<c_int, Errno> {
     let mut table = table().write().unwrap_or_else(PoisonError::into_inner);
     let number = table.last.checked_add(1).ok_or(Errno(errno::EMFILE))?;
     table.last = number;
@@ -146,7 +150,8 @@ pub unsafe extern "C" fn tg_stack_new(addresses: *const c_char, mac: *const u8, 
 
 /// Opens a stack on a port. `tap:NAME` makes a TAP device of that name (%d in it: the first free number), whose other end is
 /// the kernel's; `addresses` as for tg_stack_new. `dev:NAME` takes addresses and ports of the host's on a NIC of its, written
-/// as in 10.0.0.2:80,[fd77::2]:80, for TCP and UDP; all else stays the host's. Both need root. Returns the stack's number, or -1
+/// as in 10.0.0.2:80,[fd77::2]:80, for TCP and UDP; all else stays the host's. Both need root. `mux:NAME` does the same by leave of
+/// `tidegate daemon --mux`, beside other stacks and as any user; `mux:NAME@PATH` where its socket is not the usual one. Returns the stack's number, or -1
 /// (EFAULT, EINVAL, EMFILE, EACCES): tg_open_error says why.
 ///
 /// # Safety
@@ -163,14 +168,21 @@ pub unsafe extern "C" fn tg_open(port: *const c_char, addresses: *const c_char) 
             }
             Some(("dev", name)) => {
                 let (runtime, share) = device::open(name, list)?;
-                run(runtime, Some(share))
+                run(runtime, Some(Box::new(share)))
             }
-            _ => Err(explain(errno::EINVAL, format!("`{port}` is no port: write tap:NAME or dev:NAME"))),
+            Some(("mux", place)) => {
+                let (runtime, keeper) = lease::open(place, list)?;
+                run(runtime, Some(Box::new(keeper)))
+            }
+            _ => Err(explain(
+                errno::EINVAL,
+                format!("`{port}` is no port: write tap:NAME, dev:NAME or mux:NAME"),
+            )),
         }
     })
 }
 
-fn run(runtime: Runtime, share: Option<Share>) -> Result<c_int, Errno> {
+fn run(runtime: Runtime, share: Option<Hold>) -> Result<c_int, Errno> {
     let fd = runtime.descriptor().map_err(|error| explain(errno::EMFILE, error))?;
     add(Engine::Running(Box::new(runtime)), Some(fd), share)
 }

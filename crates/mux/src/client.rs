@@ -11,7 +11,7 @@
 use crate::message::{Answer, LEN_MAX, Place, Request};
 use crate::registry::{Grade, Token, Wanted};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use tidegate_base::Duration;
 use tidegate_bpf::Tuple;
 use tidegate_port::{AfXdpError, AfXdpPort};
@@ -104,6 +104,13 @@ impl Attachment {
         let (place, _) = greet(&channel, &self.wanted, Some(self.place.token))?;
         (self.channel, self.place) = (channel, place);
         Ok(())
+    }
+}
+
+impl AsFd for Attachment {
+    /// Readable when the daemon has gone away.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.channel.as_fd()
     }
 }
 

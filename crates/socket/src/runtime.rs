@@ -15,7 +15,7 @@ use tidegate_base::{Duration, HashKey, Instant};
 use tidegate_packet::{BATCH_LEN_MAX, Batch, HeapMemory, Pool, PoolError};
 use tidegate_port::{Port, PortCounters, TapPort};
 use tidegate_stack::{Interface, Limits, Ownership, Secrets, TcpConfig};
-use tidegate_sys::event::{EpollSet, Interest, TimerFd, poll};
+use tidegate_sys::event::{Epoll, Interest, TimerFd, poll};
 use tidegate_sys::netlink::{Netlink, NetlinkError};
 use tidegate_sys::random::RandomError;
 use tidegate_sys::tap::{Tap, TapError};
@@ -28,6 +28,10 @@ const CHUNK_SIZE: usize = 2048;
 const BATCHES_PER_ROUND: usize = 8;
 /// How long to wait before a port that took nothing is asked again.
 const RETRY_INTERVAL: Duration = Duration::from_micros(100);
+
+/// What the set tells the timer and the port by; nobody asks.
+const TIMER_KEY: u64 = 0;
+const PORT_KEY: u64 = 1;
 
 /// A runtime could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -71,7 +75,7 @@ pub struct Runtime {
     host: Host<Wire>,
     incoming: Batch,
     timer: TimerFd,
-    set: EpollSet,
+    set: Epoll,
     /// When the timer goes off.
     armed_at: Instant,
     /// Somebody waits on the descriptor, so that the timer must be set.
@@ -86,10 +90,10 @@ impl Runtime {
         interface: Interface,
         config: RuntimeConfig,
     ) -> Result<Self, OpenError> {
-        let (timer, set) = (TimerFd::new()?, EpollSet::new()?);
-        set.add(timer.as_fd(), Interest::READ)?;
+        let (timer, set) = (TimerFd::new()?, Epoll::new()?);
+        set.add(timer.as_fd(), TIMER_KEY)?;
         if let Some(fd) = port.wait_fd() {
-            set.add(fd, Interest::READ)?;
+            set.add(fd, PORT_KEY)?;
         }
         let secret = || random::bytes().map(HashKey::new);
         let secrets = Secrets { isn: secret()?, cookie: secret()?, flow: random::u64()? };

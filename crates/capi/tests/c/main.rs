@@ -3,6 +3,7 @@
 
 mod examples;
 mod installed;
+mod lease;
 mod misuse;
 mod packetdrill;
 mod pages;

@@ -1,7 +1,8 @@
-//! Waiting on any number of descriptors: for servers, not for workers, which have few and use [`super::poll`].
+//! Waiting on any number of descriptors: for servers, not for workers, which have few and use [`super::poll`]. A set is a
+//! descriptor itself, which loops of others can wait on.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use crate::syscall::{check, check_fd};
 
@@ -55,11 +56,19 @@ impl Epoll {
     }
 }
 
+impl AsFd for Epoll {
+    /// Readable while one of its descriptors is ready.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::EventFd;
+    use crate::event::{EventFd, Interest, poll};
     use std::os::fd::AsFd;
+    use tidegate_base::Duration;
 
     #[test]
     fn those_that_are_ready_are_told_by_their_numbers() {
@@ -77,5 +86,19 @@ mod tests {
         ready.clear();
         epoll.wait(&mut ready).unwrap();
         assert_eq!(ready, [99]);
+    }
+
+    #[test]
+    fn a_set_is_ready_while_one_of_it_is() {
+        let (set, one, other) = (Epoll::new().unwrap(), EventFd::new().unwrap(), EventFd::new().unwrap());
+        let is_ready = || poll(&[(set.as_fd(), Interest::READ)], Some(Duration::ZERO)).unwrap() == 1;
+        set.add(one.as_fd(), 1).unwrap();
+        set.add(other.as_fd(), 2).unwrap();
+        assert!(!is_ready());
+        other.signal().unwrap();
+        assert!(is_ready());
+        other.clear().unwrap();
+        assert!(!is_ready());
+        assert!(set.add(one.as_fd(), 1).is_err(), "it is in it already");
     }
 }

@@ -10,7 +10,7 @@ mod timer;
 pub use directory::DirectoryWatch;
 pub use epoll::Epoll;
 pub use inotify::{Change, ChangeKind, TreeWatch, WatchError};
-pub use timer::{EpollSet, TimerFd};
+pub use timer::TimerFd;
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};

@@ -1,11 +1,10 @@
-//! A timer and a set of descriptors, each as a descriptor: what an event loop of others waits on.
+//! A timer as a descriptor, for event loops.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use tidegate_base::Instant;
 
-use super::Interest;
 use crate::syscall::{check, check_fd};
 
 /// A timer, readable from its time on until it is set again.
@@ -43,38 +42,11 @@ impl AsFd for TimerFd {
     }
 }
 
-/// A set of descriptors, readable while one of them is ready. Which, whoever added them finds out.
-#[derive(Debug)]
-pub struct EpollSet(OwnedFd);
-
-impl EpollSet {
-    /// A set of none. Needs no capability. Source: epoll(7).
-    pub fn new() -> io::Result<EpollSet> {
-        // SAFETY: takes no pointers.
-        check_fd(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) }).map(EpollSet)
-    }
-
-    /// Adds a descriptor, which leaves the set when it is closed everywhere. One that is in it already is an error.
-    pub fn add(&self, fd: BorrowedFd<'_>, interest: Interest) -> io::Result<()> {
-        let mut event = libc::epoll_event { events: u32::from(interest.0.unsigned_abs()), u64: 0 };
-        let (set, fd) = (self.0.as_raw_fd(), fd.as_raw_fd());
-        // SAFETY: `event` is valid for reads for the length of the call. The bits of poll(2) are those of epoll.
-        check(unsafe { libc::epoll_ctl(set, libc::EPOLL_CTL_ADD, fd, &raw mut event) })?;
-        Ok(())
-    }
-}
-
-impl AsFd for EpollSet {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::clock;
-    use crate::event::{EventFd, poll};
+    use crate::event::{Interest, poll};
     use tidegate_base::Duration;
 
     fn is_ready(fd: BorrowedFd<'_>) -> bool {
@@ -90,18 +62,5 @@ mod tests {
         assert!(!is_ready(timer.as_fd()));
         timer.set(None).unwrap();
         assert!(!is_ready(timer.as_fd()));
-    }
-
-    #[test]
-    fn a_set_is_ready_while_one_of_it_is() {
-        let (set, one, other) = (EpollSet::new().unwrap(), EventFd::new().unwrap(), EventFd::new().unwrap());
-        set.add(one.as_fd(), Interest::READ).unwrap();
-        set.add(other.as_fd(), Interest::READ).unwrap();
-        assert!(!is_ready(set.as_fd()));
-        other.signal().unwrap();
-        assert!(is_ready(set.as_fd()));
-        other.clear().unwrap();
-        assert!(!is_ready(set.as_fd()));
-        assert!(set.add(one.as_fd(), Interest::READ).is_err(), "it is in it already");
     }
 }
