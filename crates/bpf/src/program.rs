@@ -189,6 +189,14 @@ impl XdpProgram {
         })
     }
 
+    /// Steers frames to `tuple` as [`register`](Self::register) does, whether it is registered or not: no frame goes
+    /// anywhere else meanwhile.
+    pub fn steer(&self, tuple: Tuple, steering: Steering) -> Result<(), MapError> {
+        let value = steering.to_value();
+        let result = self.maps.tuples.update(tuple.to_key().as_bytes(), value.as_bytes(), MapFlags::ANY);
+        result.map_err(|source| map_error(format!("steer {tuple}"), source))
+    }
+
     /// Leaves `tuple` to the host again; whether it was registered.
     pub fn unregister(&self, tuple: Tuple) -> Result<bool, MapError> {
         let result = self.maps.tuples.delete(tuple.to_key().as_bytes());

@@ -77,8 +77,9 @@ impl Daemon {
     /// Serves stacks of other processes over a socket at `path`, and goes on with those of an earlier daemon. What is needed
     /// for that is in a file beside it.
     pub fn open_mux(&mut self, path: &Path) -> Result<(), MuxError> {
-        let desk = Desk::open(path.with_extension("state"), PIN_ROOT.into())?;
+        // The socket first: a second daemon is refused by it before it touches what the first one has.
         let (server, events) = Server::start(&path.to_string_lossy())?;
+        let desk = Desk::open(path.with_extension("state"), PIN_ROOT.into())?;
         self.mux = Mux { desk: Some(desk), server: Some(server), events, ..Mux::default() };
         Ok(())
     }

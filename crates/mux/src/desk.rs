@@ -128,8 +128,8 @@ impl Desk {
         self.placeholders.insert(tuple, placeholder(tuple)?);
         let Owner::Stack(slot) = binding.owner else { return Ok(()) };
         let Some(attached) = self.attached.get(&slot) else { return Ok(()) };
-        attached.nic.program.unregister(tuple)?;
-        Ok(attached.nic.program.register(tuple, attached.steering(slot))?)
+        // Without a gap: the host would end the stack's connections with resets.
+        Ok(attached.nic.program.steer(tuple, attached.steering(slot))?)
     }
 
     /// Does what a stack asks, or ends its lease, and answers.
