@@ -11,7 +11,7 @@ use tidegate_pipeline::Worker;
 use tidegate_sys::{clock, cpu};
 
 use super::lines::Line;
-use super::yardstick::Yardstick;
+use super::yardstick::{self, Yardstick};
 use super::{Args, ROUNDS_PER_LOOK, passed, worker};
 use crate::statistics::median;
 
@@ -28,27 +28,47 @@ pub(super) struct Row {
     all: f64,
 }
 
+/// What the cores themselves give together: work that shares nothing, not even a cache. Two that are threads of one core
+/// give less than twice one of them, and no pipeline can give more.
+const ARITHMETIC: &str = "arithmetic only, M rounds/s";
+
+/// What one thread runs, once to be warm and once to be measured.
+type Replica<'a> = Box<dyn FnMut() -> f64 + 'a>;
+
 /// Runs each line by one worker and by one a core, in turns.
 pub(super) fn measure(lines: &[&'static Line], args: &Args, yardstick: &mut Yardstick) -> Result<Vec<Row>> {
     let cores = cpu::allowed();
     let wanted: Vec<&'static Line> =
         lines.iter().copied().filter(|line| NAMES.contains(&line.name)).collect();
-    let mut rates = vec![(Vec::new(), Vec::new()); wanted.len()];
-    for run in 0..args.runs {
-        for (line, (one, all)) in wanted.iter().zip(&mut rates) {
-            // Cores are seldom alike: each is the one in its turn.
-            let alone = cores[run as usize % cores.len()];
-            one.push(yardstick.measure(|| rate(line, args, &[alone])).with_context(|| line.name)?);
-            all.push(yardstick.measure(|| rate(line, args, &cores)).with_context(|| line.name)?);
-        }
+    let span = Duration::from_millis(args.run_ms);
+    let calculate = || -> Result<Replica<'_>> { Ok(Box::new(move || yardstick::wall_rate(span))) };
+    let mut rows = Vec::new();
+    rows.push(turns(ARITHMETIC, &calculate, &cores, args, yardstick)?);
+    for line in wanted {
+        let replica = || -> Result<Replica<'_>> {
+            let mut worker = worker(line, args)?;
+            Ok(Box::new(move || timed(&mut worker, span)))
+        };
+        rows.push(turns(line.name, &replica, &cores, args, yardstick).context(line.name)?);
     }
-    let row = |(line, (one, all)): (&&'static Line, (Vec<f64>, Vec<f64>))| Row {
-        name: line.name,
-        worker_count: cores.len(),
-        one: median(one),
-        all: median(all),
-    };
-    Ok(wanted.iter().zip(rates).map(row).collect())
+    Ok(rows)
+}
+
+fn turns<'a>(
+    name: &'static str,
+    replica: &(dyn Fn() -> Result<Replica<'a>> + Sync),
+    cores: &[usize],
+    args: &Args,
+    yardstick: &mut Yardstick,
+) -> Result<Row> {
+    let (mut one, mut all) = (Vec::new(), Vec::new());
+    for run in 0..args.runs {
+        // Cores are seldom alike: each is the one in its turn.
+        let alone = cores[run as usize % cores.len()];
+        one.push(yardstick.measure(|| rate(replica, &[alone]))?);
+        all.push(yardstick.measure(|| rate(replica, cores))?);
+    }
+    Ok(Row { name, worker_count: cores.len(), one: median(one), all: median(all) })
 }
 
 /// The table.
@@ -62,40 +82,36 @@ pub(super) fn table(rows: &[Row]) -> String {
     text + "\nWall time, each worker pinned to its core.\n"
 }
 
-/// Millions of packets a second of all workers together, one on each of `cores`.
-fn rate(line: &'static Line, args: &Args, cores: &[usize]) -> Result<f64> {
+/// The rates of all replicas together, one on each of `cores`.
+fn rate<'a>(replica: &(dyn Fn() -> Result<Replica<'a>> + Sync), cores: &[usize]) -> Result<f64> {
     let barrier = Barrier::new(cores.len());
     std::thread::scope(|scope| {
-        let replica = |core: &usize| {
+        let start = |core: &usize| {
             let (core, barrier) = (*core, &barrier);
             scope.spawn(move || -> Result<f64> {
-                let made =
-                    cpu::pin_current_thread(core).map_err(Into::into).and_then(|()| worker(line, args));
+                let made = cpu::pin_current_thread(core).map_err(Into::into).and_then(|()| replica());
                 // Whoever has no worker must not keep the others waiting.
                 barrier.wait();
-                Ok(timed(&mut made?, args))
+                let mut run = made?;
+                run();
+                Ok(run())
             })
         };
-        let replicas: Vec<_> = cores.iter().map(replica).collect();
+        let threads: Vec<_> = cores.iter().map(start).collect();
         let rates =
-            replicas.into_iter().map(|it| it.join().map_err(|_| anyhow::anyhow!("a worker panicked"))?);
+            threads.into_iter().map(|it| it.join().map_err(|_| anyhow::anyhow!("a worker panicked"))?);
         rates.sum()
     })
 }
 
-fn timed(worker: &mut Worker, args: &Args) -> f64 {
-    let span = Duration::from_millis(args.run_ms);
-    for is_warm in [false, true] {
-        let (start, before) = (Instant::now(), passed(worker));
-        while start.elapsed() < span {
-            let now = clock::now();
-            (0..ROUNDS_PER_LOOK).for_each(|_| {
-                worker.round(now);
-            });
-        }
-        if is_warm {
-            return (passed(worker) - before) as f64 / start.elapsed().as_secs_f64() / 1e6;
-        }
+/// Millions of packets a second.
+fn timed(worker: &mut Worker, span: Duration) -> f64 {
+    let (start, before) = (Instant::now(), passed(worker));
+    while start.elapsed() < span {
+        let now = clock::now();
+        (0..ROUNDS_PER_LOOK).for_each(|_| {
+            worker.round(now);
+        });
     }
-    0.0
+    (passed(worker) - before) as f64 / start.elapsed().as_secs_f64() / 1e6
 }

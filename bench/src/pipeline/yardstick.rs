@@ -66,6 +66,21 @@ impl Yardstick {
 /// Rounds a second of this thread's time.
 fn rate() -> f64 {
     let start = cpu::thread_time();
+    calculate();
+    ROUND_COUNT as f64 / cpu::thread_time().saturating_sub(start).as_secs_f64().max(1e-9)
+}
+
+/// Millions of rounds a second of the wall's time.
+pub(super) fn wall_rate(span: Duration) -> f64 {
+    let (start, mut round_count) = (Instant::now(), 0);
+    while start.elapsed() < span {
+        calculate();
+        round_count += ROUND_COUNT;
+    }
+    round_count as f64 / start.elapsed().as_secs_f64() / 1e6
+}
+
+fn calculate() {
     let mut lanes = [1_u64, 2, 3, 4, 5, 6, 7, LANE_COUNT as u64];
     for round in 0..ROUND_COUNT {
         for lane in &mut lanes {
@@ -73,5 +88,4 @@ fn rate() -> f64 {
         }
         lanes = black_box(lanes);
     }
-    ROUND_COUNT as f64 / cpu::thread_time().saturating_sub(start).as_secs_f64().max(1e-9)
 }

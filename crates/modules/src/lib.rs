@@ -91,3 +91,5 @@ mod rig;
 mod small_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod waiting_tests;

@@ -8,6 +8,7 @@ use frames::garbage;
 use std::collections::VecDeque;
 use tidegate_base::{DropReason, Instant, Rng};
 use tidegate_packet::{Batch, HeapMemory, Pool, SCRATCH_LEN};
+use tidegate_pipeline::metadata::Relocation;
 use tidegate_pipeline::{Context, GateCounts, Graph, Module, Work, Worker, WorkerConfig, control};
 
 const CHUNK_LEN: usize = 2048;
@@ -252,6 +253,24 @@ impl Rig {
     /// Frames that are neither free nor given back: what the module keeps.
     pub(crate) fn kept_count(&self) -> usize {
         self.worker.snapshot().pool.held_count
+    }
+
+    /// Changes the graph to one like it in which values are elsewhere in the scratch area; of a module with one gate either way.
+    pub(crate) fn relocate(&mut self, relocation: Relocation) {
+        let mut graph = Graph::new();
+        let mut keep = |name, gates| graph.keep(name, gates).unwrap();
+        let feeder = keep("feeder", GateCounts::SOURCE);
+        let tested = keep("tested", GateCounts::THROUGH);
+        let collector = keep("collector", GateCounts::SINK);
+        graph.chain(&[feeder, tested, collector]).unwrap();
+        graph.bind(tested, Vec::new(), relocation);
+        self.worker.replace(graph).unwrap();
+    }
+
+    /// What has left by now, scratch areas too, after a round at `now`.
+    pub(crate) fn round_packets(&mut self, now: Instant) -> Vec<Packet> {
+        self.worker.round(now);
+        self.take()
     }
 
     /// Takes the graph away: every frame must be back then.

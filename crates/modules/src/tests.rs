@@ -89,6 +89,15 @@ fn delay_holds_and_keeps_order_and_reordering_breaks_it() {
 }
 
 #[test]
+fn a_line_of_a_rate_sends_a_packet_after_the_other() {
+    // Ten packets of 32 bits come each millisecond, and the line takes five.
+    assert_eq!(numbers_through("rate=160k", 100), (0..495).collect::<Vec<_>>());
+    // As many as may wait do; the others are lost, and the line is never idle.
+    assert_eq!(numbers_through("rate=160k", 1000).len(), 4995);
+    assert_eq!(numbers_through("rate=1G", 100).len(), 990);
+}
+
+#[test]
 fn duplication_repeats() {
     let mut numbers = numbers_through("duplicate=50%", 10);
     assert!(numbers.len() > 120);

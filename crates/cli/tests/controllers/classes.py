@@ -219,11 +219,108 @@ def packets_change_their_class():
     bess.request("ResetAll")
 
 
+def tunnelled(encap, decap, outer, arg={}):
+    """src -> into the tunnel -> only what has this outer header -> out of it -> only what went in -> end."""
+    generator()
+    ends = [dict(name="tun_ip_src", size=4, value_bin=bytes([192, 0, 2, 1])),
+            dict(name="tun_ip_dst", size=4, value_bin=bytes([192, 0, 2, 2])),
+            dict(name="tun_id", size=4, value_int=77),
+            dict(name="ether_src", size=6, value_bin=bytes([2, 0, 0, 0, 0, 1])),
+            dict(name="ether_dst", size=6, value_bin=bytes([2, 0, 0, 0, 0, 2]))]
+    bess.create_module("SetMetadata", "ends", attrs=ends)
+    bess.create_module(encap, "in", **arg)
+    bess.create_module("IPEncap", "ip")
+    bess.create_module("EtherEncap", "ether")
+    bess.create_module("BPF", "outer", filters=[dict(filter=f"src host 192.0.2.1 and dst host 192.0.2.2 and {outer}", gate=1)])
+    bess.create_module(decap, "out")
+    bess.create_module("BPF", "inner", filters=[dict(filter="udp and src host 10.0.0.1 and dst port 2000 and less 60", gate=1)])
+    bess.create_module("Sink", "end")
+    bess.connect("inner", "end", ogate=1)
+    bess.connect("out", "inner")
+    bess.connect("outer", "out", ogate=1)
+    bess.chain("rewrite", "ends", "in", "ip", "ether", "outer")
+    bess.await_arrival("end", 1000)
+    bess.request("ResetModules")
+
+
+def tunnels_give_back_what_went_in():
+    tunnelled("GREEncap", "GREDecap", "ip proto 47", dict(checksum=True))
+    tunnelled("GREEncap", "GREDecap", "ip proto 47", dict(no_key=True))
+    tunnelled("GeneveEncap", "GeneveDecap", "udp dst port 6081")
+    tunnelled("GeneveEncap", "GeneveDecap", "udp dst port 7000", dict(dstport=7000))
+    tunnelled("VXLANEncap", "VXLANDecap", "udp dst port 4789")
+
+
+def flows_are_held_to_their_rates():
+    """The flow is what the source port says; one without a rate does not pass."""
+    generator()
+    limits = dict(field=dict(offset=34, num_bytes=2), flows=2000, rates=[dict(flow=1, bits_per_second=10**9)])
+    bess.create_module("RateLimiter", "limit", **limits)
+    bess.create_module("Sink", "end")
+    bess.chain("limit", "end")
+    bess.connect("rewrite", "limit")
+    bess.await_arrival("limit", 1000)
+    equal(bess.arrived("end"), 0)
+    wrong = [dict(flow=1000, bits_per_second=10**6), dict(flow=2000, bits_per_second=10**6)]
+    refused(EINVAL, "2000", bess.command, "limit", "set_rates", "RateLimiterCommandSetRatesArg", rates=wrong)
+    bess.await_arrival("limit", 1000)
+    equal(bess.arrived("end"), 0)
+    bess.command("limit", "set_rates", "RateLimiterCommandSetRatesArg", rates=wrong[:1])
+    bess.await_arrival("end", 100)
+    assert bess.arrived("limit") > 2 * bess.arrived("end")
+    bess.request("ResetModules")
+
+
+def bad_networks_lose_and_repeat():
+    for fault, least, most in ((dict(loss=0.5), 0.45, 0.55), (dict(duplicate=0.5), 1.45, 1.55), (dict(loss=1), 0, 0)):
+        generator()
+        bess.create_module("Impair", "network", seed=1, **fault)
+        bess.create_module("Sink", "end")
+        bess.chain("rewrite", "network", "end")
+        bess.await_arrival("network", 10_000)
+        bess.request("PauseAll")
+        share = bess.arrived("end") / bess.arrived("network")
+        assert least <= share <= most, f"{fault}: {share}"
+        bess.resume_all()
+        bess.request("ResetModules")
+
+
+def links_are_one_and_flows_are_balanced():
+    generator()
+    bess.create_module("LinkAggregation", "links", **MADE["LinkAggregation"])
+    for name in ("host", "one", "two"):
+        bess.create_module("Sink", name)
+    for gate, name in enumerate(("host", "one", "two")):
+        bess.connect("links", name, ogate=gate)
+    bess.connect("rewrite", "links")
+    bess.await_arrival("one", 1000)
+    equal(bess.arrived("two") + bess.arrived("host"), 0)
+    bess.command("links", "set_links", "LinkAggregationCommandSetLinksArg", up=[2])
+    bess.await_arrival("two", 1000)
+    refused(EINVAL, "3", bess.command, "links", "set_links", "LinkAggregationCommandSetLinksArg", up=[3])
+    bess.request("ResetModules")
+
+    bess.create_module("FlowGen", "flows", **MADE["FlowGen"])
+    bess.create_module("LoadBalancer", "balance", gates=[0, 1])
+    for gate in range(3):
+        bess.create_module("Sink", f"server_{gate}")
+        bess.connect("balance", f"server_{gate}", ogate=gate)
+    bess.connect("flows", "balance")
+    for gate in range(2):
+        bess.await_arrival(f"server_{gate}", 1000)
+    equal(bess.arrived("server_2"), 0)
+    bess.command("balance", "set_gates", "LoadBalancerCommandSetGatesArg", gates=[2])
+    bess.await_arrival("server_2", 1000)
+    bess.request("ResetModules")
+
+
 made = every_class_is_made_and_commanded()
 for step in (
     initial_arguments_come_back, configurations_come_back, tables_steer_packets, rules_keep_packets_out,
     sources_are_translated, time_under_way_is_measured, flows_are_generated_and_shared_fairly,
     captures_are_replayed, tables_on_two_workers_are_alike, packets_change_their_class,
+    tunnels_give_back_what_went_in, flows_are_held_to_their_rates, bad_networks_lose_and_repeat,
+    links_are_one_and_flows_are_balanced,
 ):
     step()
 assert len(made) >= 55, made

@@ -60,6 +60,17 @@ fn what_has_no_rate_or_no_room_is_dropped() {
 }
 
 #[test]
+fn rates_are_set_of_all_flows_or_of_none() {
+    let mut limiter = RateLimiter::new(&RateLimiterParams { flow_count: 4, ..params() }).unwrap();
+    limiter.set_rates(&[(0, 5), (3, 7)]).unwrap();
+    let none = limiter.set_rates(&[(0, 9), (1, 0)]).unwrap_err().to_string();
+    assert!(none.contains("flow 1"), "{none}");
+    let absent = limiter.set_rates(&[(0, 9), (4, 1)]).unwrap_err().to_string();
+    assert!(absent.contains('4'), "{absent}");
+    assert_eq!(limiter.rates().collect::<Vec<_>>(), [(0, 5), (3, 7)]);
+}
+
+#[test]
 fn wrong_parameters_say_what_is_wrong() {
     let mut limiter = RateLimiter::new(&params()).unwrap();
     assert!(limiter.set_rate(0, 0).unwrap_err().to_string().contains("at least 1"));
