@@ -101,6 +101,7 @@ const SERVERS: &[ServerKind] = &[
     ServerKind::WirePreCopy,
     ServerKind::FqdnMemcopy,
     ServerKind::FqdnPreCopy,
+    ServerKind::Echo,
 ];
 const QUICK_NAMES: &[NameCount] = &[NameCount(10_000)];
 const QUICK_SERVERS: &[ServerKind] = &[ServerKind::Nsd, ServerKind::KnotXdp, ServerKind::WireMemcopy];

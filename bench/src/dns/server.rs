@@ -39,6 +39,8 @@ pub(crate) enum ServerKind {
     FqdnMemcopy,
     /// Tidegate, decompressed keys, answers written over the questions.
     FqdnInPlace,
+    /// No name server: a pipeline that sends each question back, which is what any over AF_XDP pays before it has thought.
+    Echo,
 }
 
 impl ServerKind {
@@ -54,13 +56,18 @@ impl ServerKind {
             ServerKind::FqdnPreCopy => "tidegate fqdn pre-copy",
             ServerKind::FqdnMemcopy => "tidegate fqdn memcopy",
             ServerKind::FqdnInPlace => "tidegate fqdn in-place",
+            ServerKind::Echo => "bare AF_XDP echo",
         }
     }
 
     /// Its `--keys` and `--mode` if it is ours; the others are what ours is compared with.
     fn choices(self) -> Option<(&'static str, &'static str)> {
         match self {
-            ServerKind::Nsd | ServerKind::Knot | ServerKind::KnotXdp | ServerKind::Bind => None,
+            ServerKind::Nsd
+            | ServerKind::Knot
+            | ServerKind::KnotXdp
+            | ServerKind::Bind
+            | ServerKind::Echo => None,
             ServerKind::WirePreCopy => Some(("wire", "pre-copy")),
             ServerKind::WireMemcopy => Some(("wire", "memcopy")),
             ServerKind::WireInPlace => Some(("wire", "in-place")),
@@ -90,7 +97,8 @@ pub(crate) struct Programs {
 impl Programs {
     /// Fails at once if a server that is asked for is not built.
     pub(crate) fn check(&self, servers: &[ServerKind]) -> anyhow::Result<()> {
-        if servers.iter().any(|server| server.is_tidegate()) { ensure_built(&self.tidegate) } else { Ok(()) }
+        let needs_us = |server: &ServerKind| server.is_tidegate() || *server == ServerKind::Echo;
+        if servers.iter().any(needs_us) { ensure_built(&self.tidegate) } else { Ok(()) }
     }
 
     /// Each program, its path and the flag that makes it tell its version.
@@ -124,6 +132,7 @@ impl Programs {
                 knot(zone, end.ipv4(), scratch, &format!("xdp:\n  listen: {}@{PORT}\n", end.device()))
             }
             ServerKind::Bind => bind(zone, end.ipv4(), scratch),
+            ServerKind::Echo => self.echo(end, scratch),
             server => Ok(self.tidegate(server.choices().unwrap_or_default(), contender.batch, zone, end)),
         }
     }
@@ -138,7 +147,29 @@ impl Programs {
         command.args(&self.tidegate_args);
         command
     }
+
+    /// Says QR and AA (RFC 1035 section 4.1.1), and no checksum (RFC 768), so that clients take the question for its answer.
+    fn echo(&self, end: &End, scratch: &ScratchDir) -> anyhow::Result<Command> {
+        let pipeline = format!(
+            "worker 0(core={core})
+nic::AFXDPPort(dev={device}, steer=[\"udp {address}:{PORT}\"])
+in::PortInc(port=nic) -> MACSwap() -> IPSwap()
+  -> Update(fields=[{{offset={UDP_CHECKSUM_OFFSET}, size=2, value=0}}, {{offset={DNS_FLAGS_OFFSET}, size=2, value=0x8400}}])
+  -> out::PortOut(port=nic)
+",
+            core = end.cpu().unwrap_or(0),
+            device = end.device(),
+            address = end.ipv4(),
+        );
+        let mut command = Command::new(&self.tidegate);
+        command.arg("run").arg(scratch.write("echo.tg", pipeline)?);
+        Ok(command)
+    }
 }
+
+/// Offsets in a frame with an IPv4 header without options.
+const UDP_CHECKSUM_OFFSET: usize = 40;
+const DNS_FLAGS_OFFSET: usize = 44;
 
 /// One server process, the zone in memory only, room in its sockets, no rate limit, minimal responses
 /// (nsd.conf(5)). It forks, so it gets a process namespace that takes its children along when it ends.

@@ -25,9 +25,29 @@ pub(crate) fn await_zone(
     zone: &Zone,
     patience: Duration,
 ) -> anyhow::Result<()> {
+    await_words(bed, process, zone, &["+short"], patience)
+}
+
+/// Waits until `process` sends anything back that could be an answer.
+pub(crate) fn await_echo(
+    bed: &Testbed,
+    process: &mut Process,
+    zone: &Zone,
+    patience: Duration,
+) -> anyhow::Result<()> {
+    await_words(bed, process, zone, &["+noall", "+header"], patience)
+}
+
+fn await_words(
+    bed: &Testbed,
+    process: &mut Process,
+    zone: &Zone,
+    how: &[&str],
+    patience: Duration,
+) -> anyhow::Result<()> {
     let deadline = Instant::now() + patience;
     while Instant::now() < deadline && process.is_running() {
-        if !ask(bed, zone.apex(), "SOA", &["+short"])?.trim().is_empty() {
+        if !ask(bed, zone.apex(), "SOA", how)?.trim().is_empty() {
             return Ok(());
         }
         std::thread::sleep(Duration::from_millis(20));
