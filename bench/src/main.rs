@@ -31,6 +31,7 @@ mod terms;
 mod vxlan;
 mod web;
 mod wire;
+mod yardstick;
 
 use std::process::ExitCode;
 

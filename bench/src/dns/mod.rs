@@ -7,7 +7,8 @@
 //! A server runs alone, one worker, tuned as its manual says, and is asked a few questions whose answers are known
 //! before it is measured. Two clients: dnsperf asks again when it was answered (closed loop) and tells latencies;
 //! kxdpgun, Knot's generator over XDP, asks at a rate whatever comes back (open loop), at shares of what each server
-//! bears without loss ([`saturation`]). What is quoted is the median of the rounds. The figure that compares is the
+//! bears without loss ([`saturation`]). A measurement during which the server's processor was held back by other machines
+//! is repeated ([`crate::yardstick`]). What is quoted is the median of the rounds. The figure that compares is the
 //! server's processor time an answer, everything that ran on CPU 1.
 
 mod batches;
@@ -28,6 +29,7 @@ mod zone;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use tidegate_testbed::{Layout, Testbed};
@@ -43,6 +45,7 @@ use self::zone::Zone;
 use crate::binary::tidegate_binary;
 use crate::machine::Machine;
 use crate::terms;
+use crate::yardstick::Yardstick;
 
 /// Options of the bench. Without any it is the whole comparison; `--add` makes it in parts.
 #[derive(Clone, Debug, clap::Args)]
@@ -98,6 +101,9 @@ pub(crate) struct Args {
     out: Option<PathBuf>,
 }
 
+/// How long all turns together wait for the server's processor where it is shared with other machines.
+const PATIENCE: Duration = Duration::from_secs(400);
+
 /// What each server bears of each zone, found in the first round and kept for the others.
 type Saturations = BTreeMap<(usize, Contender), Saturation>;
 
@@ -145,6 +151,7 @@ fn measure(
         terms::defer_interrupts(&bed)?;
     }
     let mut samples = Vec::new();
+    let mut yardstick = Yardstick::of(bed.server().cpu(), PATIENCE);
     for round in 0..plan.rounds {
         for (index, zone) in zones.iter().enumerate() {
             for contender in plan.contenders(index, zones) {
@@ -156,11 +163,12 @@ fn measure(
                     zone.label()
                 )?;
                 let turn = Turn { plan, programs, zone, zone_index: index, bed: &bed, round, contender };
-                turn.take(&mut samples, saturations)
+                turn.take(&mut samples, saturations, &mut yardstick)
                     .with_context(|| format!("round {round}, {}, {contender}", zone.label()))?;
             }
         }
     }
     ensure!(!samples.is_empty(), "nothing to measure: name servers and zones");
+    writeln!(io::stderr(), "{}", yardstick.words())?;
     Ok(samples)
 }

@@ -194,6 +194,7 @@ impl Report {
         format!(
             "\nMedians of {rounds} rounds of {seconds} s, clients on CPU 0, server on CPU 1, each server with one worker.\n\
              {}.\n{}\
+             What was measured while plain arithmetic on CPU 1 was a tenth slower than at its best was measured again, as long as patience lasted.\n\
              CPU: everything that ran on CPU 1; own user: the server's threads in user space. Bears: the highest rate of \
              kxdpgun with at most 0.5 %\nunanswered (>=: the client could ask no more); open loop at {HALF}, {NEARLY_ALL} \
              and {TOO_MUCH} % of it. Latencies at {PACED_PER_S} questions a second.\n{}",

@@ -17,6 +17,7 @@ use super::verify::{await_echo, await_zone, verify};
 use super::zone::Zone;
 use crate::syscalls::SyscallCounter;
 use crate::terms::{self, ServerMeter};
+use crate::yardstick::Yardstick;
 
 /// How long a server may take to load a zone, and to end.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -79,12 +80,13 @@ impl Turn<'_> {
         &self,
         samples: &mut Vec<Sample>,
         saturations: &mut Saturations,
+        yardstick: &mut Yardstick,
     ) -> anyhow::Result<()> {
         let scratch = ScratchDir::new()?;
         let start = Instant::now();
         let process = self.start(&scratch)?;
         let running = Running { process: &process, scratch: &scratch, load_s: start.elapsed().as_secs_f64() };
-        self.ask_everything(&running, samples, saturations).with_context(|| process.said())?;
+        self.ask_everything(&running, samples, saturations, yardstick).with_context(|| process.said())?;
         self.end(process)
     }
 
@@ -138,6 +140,7 @@ impl Turn<'_> {
         running: &Running<'_>,
         samples: &mut Vec<Sample>,
         saturations: &mut Saturations,
+        yardstick: &mut Yardstick,
     ) -> anyhow::Result<()> {
         if self.contender.server != ServerKind::Echo {
             verify(self.bed, self.zone)?;
@@ -145,13 +148,13 @@ impl Turn<'_> {
         await_rest(running.process)?;
         let warm_up = self.ask(Asking::Dnsperf { limit_per_s: None }, WARM_UP_S)?;
         if self.contender.batch.is_none() {
-            samples.push(self.sample(Load::Closed, 0, running)?);
-            samples.push(self.sample(Load::Paced, 0, running)?);
+            samples.push(yardstick.measure(|| self.sample(Load::Closed, 0, running))?);
+            samples.push(yardstick.measure(|| self.sample(Load::Paced, 0, running))?);
         }
-        let saturation = self.saturation(&warm_up, saturations)?;
+        let saturation = self.saturation(&warm_up, saturations, yardstick)?;
         for &share in self.shares() {
             let rate = (u64::from(saturation.rate_per_s) * u64::from(share) / 100) as u32;
-            samples.push(self.sample(Load::Open(share), rate, running)?);
+            samples.push(yardstick.measure(|| self.sample(Load::Open(share), rate, running))?);
         }
         Ok(())
     }
@@ -162,12 +165,18 @@ impl Turn<'_> {
         if self.contender.batch.is_some() { &[TOO_MUCH] } else { &SHARES }
     }
 
-    fn saturation(&self, seen: &Seen, saturations: &mut Saturations) -> anyhow::Result<Saturation> {
+    fn saturation(
+        &self,
+        seen: &Seen,
+        saturations: &mut Saturations,
+        yardstick: &mut Yardstick,
+    ) -> anyhow::Result<Saturation> {
         let key = (self.zone_index, Contender { batch: None, ..self.contender });
         if let Some(found) = saturations.get(&key) {
             return Ok(*found);
         }
-        let trial = |rate_per_s| Ok(self.ask(Asking::Kxdpgun { rate_per_s }, TRIAL_S)?.trial());
+        let trial =
+            |rate_per_s| Ok(yardstick.measure(|| self.ask(Asking::Kxdpgun { rate_per_s }, TRIAL_S))?.trial());
         let found = search(seen.answers_per_s as u32, trial)?;
         saturations.insert(key, found);
         Ok(found)

@@ -9,7 +9,6 @@
 //!   costs.rs   counters, classes and metadata: with them and without
 //!   testpmd.rs the same work by DPDK's testpmd
 //!   scale.rs   the same by one worker and by one a core
-//!   yardstick.rs  whether the processor is as fast as it can be: only then a turn counts
 //!   mod.rs     each line for a while, in turns; medians; the table
 //! ```
 //! Frames of 60 bytes in batches of 32. The worker's time is its thread's processor time, so that others who ran meanwhile
@@ -22,7 +21,6 @@ mod modules;
 mod scale;
 mod tables;
 mod testpmd;
-mod yardstick;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -36,10 +34,10 @@ use tidegate_sys::mem::Mapping;
 use tidegate_sys::{clock, cpu};
 
 use self::lines::{LINES, Line, Parts};
-use self::yardstick::Yardstick;
 use crate::machine::Machine;
 use crate::results::{or_dash, write_table};
 use crate::statistics::median;
+use crate::yardstick::Yardstick;
 
 /// Options of the bench.
 #[derive(Clone, Debug, clap::Args)]

@@ -11,9 +11,9 @@ use tidegate_pipeline::Worker;
 use tidegate_sys::{clock, cpu};
 
 use super::lines::Line;
-use super::yardstick::{self, Yardstick};
 use super::{Args, ROUNDS_PER_LOOK, passed, worker};
 use crate::statistics::median;
+use crate::yardstick::{self, Yardstick};
 
 /// What is run by one worker and by several: a source's frames, a router's work, and frames that go round between ports.
 const NAMES: [&str; 5] =

@@ -10,7 +10,7 @@
 //! | commands | `add`; `neighbour` and `neighbours` show what it has learned |
 //! | counters | `answered`, `learned` |
 //! | dropped | what is not ARP, or cut off (`malformed`); requests for others, and replies (`policy`) |
-//! | rate | 19.3 ns a frame of 60 bytes on one core (`make bench-pipeline`) |
+//! | rate | 20.0 ns a frame of 60 bytes on one core (`make bench-pipeline`) |
 //!
 //! It learns from senders of requests and replies, up to 4,096 of them; who sends again with another link address has
 //! moved.

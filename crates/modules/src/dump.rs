@@ -6,7 +6,7 @@
 //! | parameters | the shortest time between two frames shown (1 s); who is shown them |
 //! | commands | `set_interval` |
 //! | counters | `shown` |
-//! | rate | 0.2 ns a frame of 60 bytes on one core (`make bench-pipeline`) |
+//! | rate | 0.1 ns a frame of 60 bytes on one core (`make bench-pipeline`) |
 
 use crate::parameter::{ParameterError, in_range};
 use std::fmt::{self, Display};

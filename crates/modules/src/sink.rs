@@ -1,4 +1,10 @@
-//! Where frames end. Input gate 0; no output gate.
+//! Where frames end.
+//!
+//! | | |
+//! |---|---|
+//! | gates | in: 0; out: none |
+//! | parameters | none |
+//! | rate | 600 M packets/s of one core, 60 bytes: source, sink (`make bench-pipeline`) |
 
 use tidegate_packet::Batch;
 use tidegate_pipeline::{Context, GateCounts, Module};

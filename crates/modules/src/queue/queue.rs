@@ -7,7 +7,7 @@
 //! | parameters | size (frames, a power of two from 4 to 1,048,576; 1,024 unless told), prefetch, backpressure; burst (1 to 32) |
 //! | attributes | none of its own; those of the frames that wait are moved when the layout changes |
 //! | counters | waiting, enqueued, dequeued, dropped (full) |
-//! | rate | 361 M packets/s of one core, 60 bytes: queue (`make bench-pipeline`) |
+//! | rate | 341 M packets/s of one core, 60 bytes: queue (`make bench-pipeline`) |
 //!
 //! Frames may come from other workers too: each has a line to it ([`Inlet`]), whose frames it copies into its own worker's.
 //!

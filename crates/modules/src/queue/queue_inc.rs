@@ -6,6 +6,7 @@
 //! | tasks | one: receives up to a burst of frames a turn |
 //! | parameters | the port whose frames are that queue's; prefetch; burst (1 to 32; the worker's batch unless told) |
 //! | counters | the port's own |
+//! | rate | that of `port_in` |
 //! | dropped | frames with a tail, where the next module does not take them (`too_long`) |
 //!
 //! A worker's port is a queue of a device: the daemon opens one for each queue that a worker reads, so this differs from

@@ -5,6 +5,7 @@
 //! | gates | in: 0, frames to send; out: none |
 //! | parameters | the port whose frames go to that queue |
 //! | counters | the port's own; what finds its ring full is dropped (`ring_full`) |
+//! | rate | that of `port_out` |
 
 use tidegate_base::DropReason;
 use tidegate_packet::Batch;

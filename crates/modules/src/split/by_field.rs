@@ -6,7 +6,7 @@
 //! | parameters | field: 1 to 8 bytes at an offset or of an attribute, big-endian |
 //! | attributes | reads the one it is given |
 //! | dropped | frames that end before the field, values above 8,191 (`policy`) |
-//! | rate | 2.1 ns a frame of 60 bytes on one core (`make bench-pipeline`) |
+//! | rate | 2.6 ns a frame of 60 bytes on one core (`make bench-pipeline`) |
 
 use crate::field::{Field, Reader};
 use crate::parameter::ParameterError;

@@ -6,7 +6,7 @@
 //! | parameters | the worker that this copy is for; which worker has which gate (none given: each its own number) |
 //! | commands | `reset` |
 //! | dropped | frames on a worker without a gate (`policy`) |
-//! | rate | 0.1 ns a frame of 60 bytes on one core (`make bench-pipeline`) |
+//! | rate | 0.3 ns a frame of 60 bytes on one core (`make bench-pipeline`) |
 
 use crate::parameter::{ParameterError, gate};
 use tidegate_base::DropReason;

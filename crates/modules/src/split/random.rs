@@ -6,7 +6,7 @@
 //! | parameters | share that is dropped, 0 to 1; gates; seed |
 //! | commands | `set_drop_rate`, `set_gates` |
 //! | dropped | the share asked for (`policy`) |
-//! | rate | 6.1 ns a frame of 60 bytes on one core (`make bench-pipeline`) |
+//! | rate | 5.6 ns a frame of 60 bytes on one core (`make bench-pipeline`) |
 
 use crate::parameter::{ParameterError, gates, share};
 use crate::steer::{Gates, NO_GATE, emit_in_order};

@@ -15,27 +15,44 @@ const LOOK_COUNT: usize = 200;
 const ROUND_COUNT: u64 = 50_000;
 /// Independent chains of work, so that all of the processor's units have some.
 const LANE_COUNT: usize = 8;
-/// How long the processor is waited for, in all.
-const PATIENCE: Duration = Duration::from_secs(150);
+/// How long the processor is waited for, in all, unless told.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(150);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The yardstick, and the best that it has seen.
-pub(super) struct Yardstick {
+#[derive(Debug)]
+pub(crate) struct Yardstick {
+    /// The processor; none: the one that the caller is on.
+    core: Option<usize>,
     best: f64,
     patience: Duration,
     /// Turns that counted, and those that did not.
-    pub(super) kept_count: usize,
-    pub(super) repeated_count: usize,
+    pub(crate) kept_count: usize,
+    pub(crate) repeated_count: usize,
 }
 
 impl Yardstick {
-    pub(super) fn new() -> Self {
-        let best = (0..LOOK_COUNT).map(|_| rate()).fold(0.0, f64::max);
-        Self { best, patience: PATIENCE, kept_count: 0, repeated_count: 0 }
+    /// Of the processor that the caller is on.
+    pub(crate) fn new() -> Self {
+        Self::of(None, PATIENCE)
+    }
+
+    /// Of a processor, waited for so long in all.
+    pub(crate) fn of(core: Option<usize>, patience: Duration) -> Self {
+        Self { core, best: best_of(LOOK_COUNT, core), patience, kept_count: 0, repeated_count: 0 }
+    }
+
+    /// What it had to do, for below a table.
+    pub(crate) fn words(&self) -> String {
+        let Self { kept_count, repeated_count, .. } = self;
+        let all = kept_count + repeated_count;
+        format!(
+            "{repeated_count} of {all} measurements were repeated because the processor was held back meanwhile."
+        )
     }
 
     /// What `turn` measures while the processor is fast, before and after; whatever it measures, once patience is over.
-    pub(super) fn measure<T>(&mut self, mut turn: impl FnMut() -> T) -> T {
+    pub(crate) fn measure<T>(&mut self, mut turn: impl FnMut() -> T) -> T {
         loop {
             self.await_fast();
             let start = Instant::now();
@@ -57,10 +74,19 @@ impl Yardstick {
     }
 
     fn is_fast(&mut self) -> bool {
-        let now = rate().max(rate());
+        let now = best_of(2, self.core);
         self.best = self.best.max(now);
         now >= self.best * (1.0 - SLACK)
     }
+}
+
+/// The best of some looks; 0 where the processor cannot be had, so that nothing waits for it.
+fn best_of(look_count: usize, core: Option<usize>) -> f64 {
+    let best = || (0..look_count).map(|_| rate()).fold(0.0, f64::max);
+    let Some(core) = core else { return best() };
+    // A thread of its own: the caller stays where it is.
+    let there = || cpu::pin_current_thread(core).map_or(0.0, |()| best());
+    std::thread::scope(|scope| scope.spawn(there).join().unwrap_or(0.0))
 }
 
 /// Rounds a second of this thread's time.
@@ -71,7 +97,7 @@ fn rate() -> f64 {
 }
 
 /// Millions of rounds a second of the wall's time.
-pub(super) fn wall_rate(span: Duration) -> f64 {
+pub(crate) fn wall_rate(span: Duration) -> f64 {
     let (start, mut round_count) = (Instant::now(), 0);
     while start.elapsed() < span {
         calculate();
