@@ -20,6 +20,8 @@ pub enum Verdict {
     Device = 3,
     /// Nobody.
     Drop = 4,
+    /// The sender: the frame has become a reply.
+    Answer = 5,
 }
 
 impl Verdict {
@@ -29,6 +31,7 @@ impl Verdict {
             Self::Pass => Action::Pass,
             Self::Socket | Self::SlotSocket | Self::Device => Action::Redirect,
             Self::Drop => Action::Drop,
+            Self::Answer => Action::Transmit,
         }
     }
 }
@@ -43,11 +46,14 @@ pub enum Action {
     Pass = libbpf_sys::XDP_PASS,
     /// To hand it to a socket or a device.
     Redirect = libbpf_sys::XDP_REDIRECT,
+    /// To send it back by the device that it came in on.
+    Transmit = libbpf_sys::XDP_TX,
 }
 
 impl Action {
     pub(crate) fn from_number(number: u32) -> Option<Self> {
-        [Self::Drop, Self::Pass, Self::Redirect].into_iter().find(|action| *action as u32 == number)
+        let known = [Self::Drop, Self::Pass, Self::Redirect, Self::Transmit];
+        known.into_iter().find(|action| *action as u32 == number)
     }
 }
 
@@ -127,6 +133,8 @@ reasons! {
     SlotAbsent = 20, "slot_absent", Pass;
     /// For a stack whose socket lives, but on another queue.
     WrongQueue = 21, "wrong_queue", Drop;
+    /// Answered by a rule, and sent back.
+    Offload = 22, "offload", Answer;
 }
 
 /// `struct tuple`: the key of the tuple map, in network byte order.
@@ -199,6 +207,85 @@ pub(crate) const STACK_END_IFINDEX_MIN: u32 = 2;
 #[repr(C)]
 pub(crate) struct Settings {
     pub(crate) own_device: u32,
+}
+
+/// Declares an enumeration that counts, with a name for each number.
+macro_rules! counted {
+    ($(#[doc = $doc:literal])* $kind:ident: $($(#[doc = $variant_doc:literal])* $variant:ident = $number:literal, $name:literal;)*) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u32)]
+        pub enum $kind {
+            $($(#[doc = $variant_doc])* $variant = $number,)*
+        }
+
+        impl $kind {
+            /// Every one, in the order of their numbers.
+            pub const ALL: [Self; [$($number),*].len()] = [$(Self::$variant),*];
+
+            /// The name in statistics and metrics.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+counted! {
+    /// What became of a datagram for a service of the offload. Each counts under exactly one.
+    OffloadOutcome:
+    /// A rule matched, and the frame is the reply.
+    Answered = 0, "answered";
+    /// Passed: no rule matches.
+    Miss = 1, "miss";
+    /// Passed, and what a rule says it makes stale was dropped.
+    Invalidated = 2, "invalidated";
+    /// Passed: IPv4 options, or more than one VLAN tag.
+    Headers = 3, "headers";
+    /// Passed: the UDP length is not what the IP packet has room for.
+    Length = 4, "length";
+    /// Passed: longer than any rule can match.
+    TooLong = 5, "too_long";
+    /// Passed: not to the NIC's MAC address, or from an address or port that nobody answers to.
+    Address = 6, "address";
+    /// Passed: the checksum of the IPv4 header or of the datagram is wrong, or missing over IPv6.
+    Checksum = 7, "checksum";
+    /// Passed: the reply is longer than the NIC's MTU.
+    Mtu = 8, "mtu";
+    /// Passed: the reply is longer than the request, and the frame cannot grow.
+    NoRoom = 9, "no_room";
+    /// Passed: the service's table is gone, or makes no sense.
+    NoTable = 10, "no_table";
+}
+
+counted! {
+    /// Where a datagram was looked at. What XDP has no room for is looked at again at tc.
+    OffloadPlace:
+    /// By the program on the device.
+    Xdp = 0, "xdp";
+    /// By the second program, behind it.
+    Tc = 1, "tc";
+}
+
+/// `TABLE_PAGE_LEN`: bytes of a page of a table.
+pub(crate) const OFFLOAD_PAGE_LEN: u32 = 1 << 16;
+
+/// `struct service`: the value of the services map.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub(crate) struct ServiceValue {
+    pub(crate) table: u32,
+}
+
+/// `struct offload`: the value of the offload map.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub(crate) struct OffloadValue {
+    pub(crate) mtu: u32,
+    pub(crate) mac: [u8; 6],
+    pub(crate) padding: [u8; 2],
 }
 
 #[cfg(test)]

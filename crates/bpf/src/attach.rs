@@ -85,6 +85,16 @@ pub enum AttachError {
         /// What the kernel returned.
         source: io::Error,
     },
+    /// The device takes no tcx program.
+    #[error(
+        "the device with index {ifindex} takes no program at tc ingress: {source} (Linux 6.6 or newer does, with CONFIG_NET_XGRESS)"
+    )]
+    Fallback {
+        /// The device.
+        ifindex: u32,
+        /// What the kernel returned.
+        source: io::Error,
+    },
     /// The kernel did not tell about the device or the link.
     #[error("cannot query the XDP program of the device with index {ifindex}: {source}")]
     Query {
@@ -162,6 +172,22 @@ impl Attachment {
         };
         let mode = attached_mode(query(ifindex)?);
         Ok(mode.map(|mode| Self { link, ifindex, mode, driver_refusal: None }))
+    }
+}
+
+/// The offload's second program on a device. Dropped, or with its process gone, it is off the device.
+#[derive(Debug)]
+#[must_use = "the program leaves the device when this is dropped"]
+pub struct Fallback {
+    _link: OwnedFd,
+}
+
+pub(crate) fn attach_fallback(program: BorrowedFd<'_>, ifindex: u32) -> Result<Fallback, AttachError> {
+    match raw::create_tcx_link(program, ifindex) {
+        Ok(link) => Ok(Fallback { _link: link }),
+        Err(source) if source.kind() == io::ErrorKind::PermissionDenied => Err(AttachError::NotPermitted),
+        Err(source) if source.raw_os_error() == Some(ENODEV) => Err(AttachError::NoDevice { ifindex }),
+        Err(source) => Err(AttachError::Fallback { ifindex, source }),
     }
 }
 

@@ -16,7 +16,10 @@ use std::path::{Path, PathBuf};
 
 use libbpf_rs::{MapCore, MapHandle, ProgramHandle};
 
-use crate::abi::{AddressKey, NicValue, PaceValue, Reason, Settings, StackValue, SteeringValue, TupleKey};
+use crate::abi::{
+    AddressKey, NicValue, OffloadOutcome, OffloadPlace, OffloadValue, PaceValue, Reason, ServiceValue,
+    Settings, StackValue, SteeringValue, TupleKey,
+};
 use crate::attach::{AttachError, Attachment};
 use crate::program::{Maps, Programs, XdpProgram};
 use crate::raw;
@@ -188,6 +191,8 @@ impl PinDirectory {
             ("paces", &maps.paces, size_of::<u32>(), size_of::<PaceValue>()),
             ("addresses", &maps.addresses, size_of::<AddressKey>(), size_of::<u32>()),
             ("nic", &maps.nic, size_of::<u32>(), size_of::<NicValue>()),
+            ("services", &maps.services, size_of::<TupleKey>(), size_of::<ServiceValue>()),
+            ("offload", &maps.offload, size_of::<u32>(), size_of::<OffloadValue>()),
         ];
         let same = |map: &MapHandle, key, value| {
             map.key_size() as usize == key && map.value_size() as usize == value
@@ -197,8 +202,13 @@ impl PinDirectory {
                 return Err(PinError::OtherVersion { path: self.path.join(name) });
             }
         }
-        if maps.counters.max_entries() as usize != Reason::ALL.len() {
-            return Err(PinError::OtherVersion { path: self.path.join("counters") });
+        let outcome_count = OffloadPlace::ALL.len() * OffloadOutcome::ALL.len();
+        let lists =
+            [("counters", &maps.counters, Reason::ALL.len()), ("outcomes", &maps.outcomes, outcome_count)];
+        for (name, map, count) in lists {
+            if map.max_entries() as usize != count {
+                return Err(PinError::OtherVersion { path: self.path.join(name) });
+            }
         }
         Ok(())
     }

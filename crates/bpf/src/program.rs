@@ -133,6 +133,7 @@ handles! {
     egress = "host_egress",
     ingress = "host_ingress",
     end = "stack_end",
+    offload = "offload_ingress",
 }
 
 handles! {
@@ -152,6 +153,10 @@ handles! {
     addresses = "addresses",
     nic = "nic",
     way_out = "way_out",
+    tables = "tables",
+    services = "services",
+    offload = "offload",
+    outcomes = "outcomes",
 }
 
 impl XdpProgram {
@@ -245,9 +250,13 @@ impl XdpProgram {
     }
 
     fn counter(&self, reason: Reason) -> Result<u64, MapError> {
-        let key = (reason as u32).to_ne_bytes();
-        let values = self.maps.counters.lookup_percpu(&key, MapFlags::ANY);
-        let values = values.map_err(|source| map_error("read the program's counters", source))?;
+        self.sum_over_cpus(&self.maps.counters, reason as u32, "read the program's counters")
+    }
+
+    /// A number that each CPU counts.
+    pub(crate) fn sum_over_cpus(&self, map: &MapHandle, key: u32, attempted: &str) -> Result<u64, MapError> {
+        let values = map.lookup_percpu(&key.to_ne_bytes(), MapFlags::ANY);
+        let values = values.map_err(|source| map_error(attempted, source))?;
         Ok(values.unwrap_or_default().iter().map(|value| counter_value(value)).sum())
     }
 

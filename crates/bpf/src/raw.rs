@@ -50,6 +50,20 @@ pub(crate) fn attach_tcx_ingress(program: BorrowedFd<'_>, ifindex: u32) -> io::R
     })
 }
 
+/// `BPF_LINK_CREATE` of a tcx program on what comes in on a device of this thread's network namespace, behind those that are
+/// there. Needs CAP_NET_ADMIN.
+pub(crate) fn create_tcx_link(program: BorrowedFd<'_>, ifindex: u32) -> io::Result<OwnedFd> {
+    let options = libbpf_sys::bpf_link_create_opts {
+        sz: size_of::<libbpf_sys::bpf_link_create_opts>() as libbpf_sys::size_t,
+        ..Default::default()
+    };
+    let (program, ifindex) = (program.as_raw_fd(), to_c_int(ifindex)?);
+    // SAFETY: as in `create_xdp_link`.
+    to_owned_fd(unsafe {
+        libbpf_sys::bpf_link_create(program, ifindex, libbpf_sys::BPF_TCX_INGRESS, &options)
+    })
+}
+
 /// `BPF_LINK_DETACH`: the program leaves its device though the link stays open elsewhere.
 pub(crate) fn detach_link(link: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: a descriptor goes in, nothing comes out.
@@ -121,6 +135,34 @@ pub(crate) fn test_run(program: BorrowedFd<'_>, frame: &[u8], repeat: u32) -> io
     // call; there is no output buffer.
     check(unsafe { libbpf_sys::bpf_prog_test_run_opts(program.as_raw_fd(), &mut options) })?;
     Ok((options.retval, Duration::from_nanos(options.duration.into())))
+}
+
+/// `BPF_PROG_TEST_RUN`, once: the program's action, and the frame as it leaves it.
+pub(crate) fn test_frame(program: BorrowedFd<'_>, frame: &[u8]) -> io::Result<(u32, Vec<u8>)> {
+    // What a frame may grow to in a page.
+    let mut out = vec![0_u8; 4096];
+    let mut options = libbpf_sys::bpf_test_run_opts {
+        sz: size_of::<libbpf_sys::bpf_test_run_opts>() as libbpf_sys::size_t,
+        data_in: frame.as_ptr().cast(),
+        data_size_in: u32::try_from(frame.len()).map_err(|_| io::ErrorKind::InvalidInput)?,
+        data_out: out.as_mut_ptr().cast(),
+        data_size_out: out.len() as u32,
+        repeat: 1,
+        ..Default::default()
+    };
+    // SAFETY: as in `test_run`; `data_out` is `data_size_out` writable bytes, borrowed for the call.
+    check(unsafe { libbpf_sys::bpf_prog_test_run_opts(program.as_raw_fd(), &mut options) })?;
+    out.truncate(options.data_size_out as usize);
+    Ok((options.retval, out))
+}
+
+/// `BPF_OBJ_GET_INFO_BY_FD`: how many instructions the verifier went through when the program was loaded.
+pub(crate) fn verified_instructions(program: BorrowedFd<'_>) -> io::Result<u32> {
+    let mut info = libbpf_sys::bpf_prog_info::default();
+    let mut len = size_of::<libbpf_sys::bpf_prog_info>() as u32;
+    // SAFETY: `info` is initialised and `len` bytes long; no pointer in it is set, so that nothing else is written.
+    check(unsafe { libbpf_sys::bpf_prog_get_info_by_fd(program.as_raw_fd(), &mut info, &mut len) })?;
+    Ok(info.verified_insns)
 }
 
 fn to_c_int(number: u32) -> io::Result<c_int> {

@@ -124,6 +124,14 @@ impl SharedMemory {
         Ok(memory)
     }
 
+    /// The first `len` bytes of memory that the kernel made and that keeps its size, such as that of a BPF map made with
+    /// BPF_F_MMAPABLE.
+    ///
+    /// Needs no capability. Source: mmap(2), bpf-helpers(7).
+    pub fn of_kernel(fd: OwnedFd, len: usize) -> Result<SharedMemory, SharedMemoryError> {
+        map(fd, len, 0).map_err(|source| SharedMemoryError::Refused { attempt: "map", len, source })
+    }
+
     /// Whether pages of guarded memory were taken away, as far as anybody has noticed.
     #[inline]
     pub fn is_gone(&self) -> bool {
@@ -203,6 +211,28 @@ impl SharedMemory {
         if let Some(place) = self.atomic_u64(at) {
             place.store(value, Ordering::Relaxed);
         }
+    }
+
+    /// The number at `at`, zero where there is none; what was written before it is seen behind this.
+    #[inline]
+    pub fn acquire_u64(&self, at: usize) -> u64 {
+        self.atomic_u64(at).map_or(0, |place| place.load(Ordering::Acquire))
+    }
+
+    /// Puts a number at `at`, if that is inside, behind all that was written before.
+    #[inline]
+    pub fn release_u64(&self, at: usize, value: u64) {
+        if let Some(place) = self.atomic_u64(at) {
+            place.store(value, Ordering::Release);
+        }
+    }
+
+    /// Puts `new` at `at` if `old` is there; whether it was.
+    #[inline]
+    pub fn replace_u64(&self, at: usize, old: u64, new: u64) -> bool {
+        let replaced =
+            |place: &AtomicU64| place.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst);
+        self.atomic_u64(at).is_some_and(|place| replaced(place).is_ok())
     }
 
     /// Copies bytes out. False if they are not all inside, with nothing changed, or gone, with anything in `bytes`.
@@ -307,6 +337,15 @@ mod tests {
             memory.store_u64(at, 1);
             assert_eq!((memory.load_u16(at, Ordering::Relaxed), memory.load_u64(at)), (0, 0), "{at}");
         }
+    }
+
+    #[test]
+    fn a_number_is_replaced_where_it_is_the_old_one() {
+        let memory = SharedMemory::create("tidegate-test", 64).unwrap();
+        memory.release_u64(8, 5);
+        assert!(!memory.replace_u64(8, 4, 6) && memory.replace_u64(8, 5, 6));
+        assert_eq!((memory.acquire_u64(8), memory.acquire_u64(64)), (6, 0));
+        assert!(!memory.replace_u64(64, 0, 1) && !memory.replace_u64(4, 0, 1));
     }
 
     /// A file in memory that nothing keeps from shrinking.

@@ -13,9 +13,12 @@ fn btf() -> Btf<'static> {
     Btf::from_raw("tidegate", object::bytes()).expect("the object's BTF can be read").expect("it has BTF")
 }
 
-/// Name and number of each enumerator of the header whose name begins with `prefix`.
-fn enumerators(prefix: &str) -> BTreeMap<&'static str, u32> {
-    let lines = include_str!("../xdp/abi.h").lines().map(str::trim);
+const HEADER: &str = include_str!("../xdp/abi.h");
+const OFFLOAD_HEADER: &str = include_str!("../xdp/offload/abi.h");
+
+/// Name and number of each enumerator of a header whose name begins with `prefix`.
+fn enumerators(header: &'static str, prefix: &str) -> BTreeMap<&'static str, u32> {
+    let lines = header.lines().map(str::trim);
     let enumerator = |line: &'static str| {
         let (name, rest) = line.split_once(" = ")?;
         let (number, _) = rest.split_once(',')?;
@@ -50,7 +53,7 @@ macro_rules! ours {
 
 #[test]
 fn reasons_have_the_numbers_of_the_program() {
-    let mut found = enumerators("REASON_");
+    let mut found = enumerators(HEADER, "REASON_");
     assert_eq!(found.remove("COUNT"), Some(Reason::ALL.len() as u32));
     let found: BTreeMap<_, _> =
         found.into_iter().map(|(name, number)| (name.to_lowercase(), number)).collect();
@@ -66,13 +69,17 @@ fn verdicts_have_the_numbers_of_the_program() {
         ("SLOT_SOCKET", Verdict::SlotSocket),
         ("DEVICE", Verdict::Device),
         ("DROP", Verdict::Drop),
+        ("ANSWER", Verdict::Answer),
     ];
-    assert_eq!(enumerators("VERDICT_"), expected.map(|(name, verdict)| (name, verdict as u32)).into());
+    assert_eq!(
+        enumerators(HEADER, "VERDICT_"),
+        expected.map(|(name, verdict)| (name, verdict as u32)).into()
+    );
 }
 
 #[test]
 fn egress_verdicts_have_the_numbers_of_the_program() {
-    let mut found = enumerators("EGRESS_");
+    let mut found = enumerators(HEADER, "EGRESS_");
     assert_eq!(found.remove("COUNT"), Some(EgressVerdict::ALL.len() as u32));
     let found: BTreeMap<_, _> =
         found.into_iter().map(|(name, number)| (name.to_lowercase(), number)).collect();
@@ -82,8 +89,7 @@ fn egress_verdicts_have_the_numbers_of_the_program() {
 
 #[test]
 fn stacks_ends_are_numbered_as_the_program_takes_them_to_be() {
-    let header = include_str!("../xdp/abi.h");
-    assert!(header.contains(&format!("#define STACK_END_IFINDEX_MIN {STACK_END_IFINDEX_MIN}\n")));
+    assert!(HEADER.contains(&format!("#define STACK_END_IFINDEX_MIN {STACK_END_IFINDEX_MIN}\n")));
 }
 
 #[test]
@@ -107,4 +113,28 @@ fn map_values_have_the_layout_of_the_program() {
     assert_eq!(layout("address"), ours!(AddressKey { address, ip_version }));
     let stack = ours!(StackValue { to_frames, to_bytes, wrong_queue_frames, from_bytes, from_frames });
     assert_eq!(layout("stack_counters"), stack);
+}
+
+#[test]
+fn what_the_offload_counts_has_the_numbers_of_the_program() {
+    let mut outcomes = enumerators(OFFLOAD_HEADER, "OFFLOAD_");
+    assert_eq!(outcomes.remove("COUNT"), Some(OffloadOutcome::ALL.len() as u32));
+    let named: BTreeMap<_, _> =
+        outcomes.into_iter().map(|(name, number)| (name.to_lowercase(), number)).collect();
+    let expected = OffloadOutcome::ALL.into_iter().map(|outcome| (outcome.name().to_owned(), outcome as u32));
+    assert_eq!(named, expected.collect());
+
+    let mut places = enumerators(OFFLOAD_HEADER, "PLACE_");
+    assert_eq!(places.remove("COUNT"), Some(OffloadPlace::ALL.len() as u32));
+    let named: BTreeMap<_, _> =
+        places.into_iter().map(|(name, number)| (name.to_lowercase(), number)).collect();
+    let expected = OffloadPlace::ALL.into_iter().map(|place| (place.name().to_owned(), place as u32));
+    assert_eq!(named, expected.collect());
+}
+
+#[test]
+fn the_offloads_maps_have_the_layout_of_the_program() {
+    assert_eq!(layout("service"), ours!(ServiceValue { table }));
+    assert_eq!(layout("offload"), ours!(OffloadValue { mtu, mac, padding }));
+    assert!(OFFLOAD_HEADER.contains("#define TABLE_PAGE_SHIFT 16\n") && OFFLOAD_PAGE_LEN == 1 << 16);
 }

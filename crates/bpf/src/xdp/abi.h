@@ -18,6 +18,7 @@ enum verdict {
 	VERDICT_SLOT_SOCKET = 2, /* the AF_XDP socket of a stack's slot, on the one queue that it is bound to */
 	VERDICT_DEVICE = 3, /* the device of a stack's slot: the host's end of its veth */
 	VERDICT_DROP = 4, /* nobody; no registration says so */
+	VERDICT_ANSWER = 5, /* the sender: the frame has become a reply; no registration says so */
 };
 
 /* Why a frame got its verdict. Each frame counts under exactly one reason. */
@@ -54,7 +55,10 @@ enum reason {
 	REASON_SLOT_ABSENT = 20, /* passed: the slot has no socket or device, its stack has died */
 	REASON_WRONG_QUEUE = 21, /* dropped: not on the queue of the slot's socket, which lives */
 
-	REASON_COUNT = 22,
+	/* Turned round: the offload answered. */
+	REASON_OFFLOAD = 22,
+
+	REASON_COUNT = 23,
 };
 
 /* What became of a frame that a stack sent through its own veth. Each counts under exactly one; all but

@@ -6,7 +6,10 @@
  *     frame -> own device? ----------------------------yes---> socket of this receive queue
  *                | no                                            ^           | no live socket there
  *                v                                               |           v
- *              parse -> tuples {address, port, protocol} -found--+         pass
+ *              parse -> a rule for this UDP service matches? -yes-> its reply, back to the sender
+ *                | no
+ *                v
+ *              tuples {address, port, protocol} ----------found--+         pass
  *                |          | not found              | found, of a stack
  *                v          v                        v
  *               pass       pass            its socket or its veth
@@ -23,6 +26,7 @@
 
 #include "egress.h"
 #include "maps.h"
+#include "offload/answer.h"
 #include "parse.h"
 #include "steer.h"
 
@@ -32,6 +36,23 @@ static __always_inline int owns_device(void)
 	struct settings *current = bpf_map_lookup_elem(&settings, &first);
 
 	return current && current->own_device;
+}
+
+/* Whether the offload has made a reply of a datagram to `tuple`, whose headers were parsed. */
+static __always_inline int answers(struct xdp_md *ctx, const struct cursor *frame, const struct tuple *tuple)
+{
+	const struct offload *nic;
+	void *data;
+
+	if (tuple->protocol != IPPROTO_UDP)
+		return 0;
+	nic = find_offload();
+	if (!nic)
+		return 0;
+	data = (void *)(long)ctx->data;
+	/* As a pointer: the half of it that the kernel shows cannot be kept on the stack. */
+	barrier_var(data);
+	return is_answered(ctx, PLACE_XDP, nic, tuple, frame->at - data, frame->end - data);
 }
 
 SEC("xdp")
@@ -49,6 +70,10 @@ int tidegate(struct xdp_md *ctx)
 	reason = parse_ethernet(&frame, &tuple);
 	if (reason != REASON_TUPLE && reason != REASON_ICMP_QUOTE)
 		return to_host(reason);
+	if (reason == REASON_TUPLE && answers(ctx, &frame, &tuple)) {
+		count(REASON_OFFLOAD);
+		return XDP_TX;
+	}
 	return steer(ctx, &tuple, reason);
 }
 
@@ -127,6 +152,37 @@ SEC("xdp")
 int stack_end(struct xdp_md *ctx)
 {
 	return bpf_redirect_map(&end_sockets, ctx->ingress_ifindex - STACK_END_IFINDEX_MIN, XDP_DROP);
+}
+
+/* Headers of an IPv6 datagram behind a tag: what must lie in one piece to be parsed. */
+#define HEADERS_LEN (ETH_HLEN + sizeof(struct vlan_tag) + sizeof(struct ipv6hdr) + sizeof(struct udphdr))
+
+static __always_inline struct cursor all_of(const struct __sk_buff *skb)
+{
+	return (struct cursor){ .at = (void *)(long)skb->data, .end = (void *)(long)skb->data_end };
+}
+
+/* Behind the NIC's program, for what that could not answer: a reply longer than its request where the frame has no room, or
+ * a device whose driver runs no XDP. The reply leaves by the way that the request came. */
+SEC("tcx/ingress")
+int offload_ingress(struct __sk_buff *skb)
+{
+	const struct offload *nic = find_offload();
+	struct cursor frame = all_of(skb);
+	struct tuple tuple;
+
+	/* Datagrams that the kernel has joined (GRO) are the server's, and so is what has a tag beside the frame and one in it. */
+	if (!nic || skb->gso_size || (skb->vlan_present && is_vlan(skb->protocol)))
+		return TC_ACT_UNSPEC;
+	if (frame.at + HEADERS_LEN > frame.end) {
+		bpf_skb_pull_data(skb, skb->len < HEADERS_LEN ? skb->len : HEADERS_LEN);
+		frame = all_of(skb);
+	}
+	if (parse_ethernet(&frame, &tuple) != REASON_TUPLE || tuple.protocol != IPPROTO_UDP)
+		return TC_ACT_UNSPEC;
+	if (!is_answered(skb, PLACE_TC, nic, &tuple, frame.at - (void *)(long)skb->data, skb->len))
+		return TC_ACT_UNSPEC;
+	return bpf_redirect(skb->ifindex, 0);
 }
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -140,7 +140,8 @@ fn golden_packets_get_their_verdicts() {
 #[test]
 fn golden_packets_cover_every_reason() {
     let packets = golden_packets();
-    for reason in Reason::ALL {
+    // What the offload answers is tested with its tables, in tidegate-offload.
+    for reason in Reason::ALL.into_iter().filter(|reason| reason.verdict() != Verdict::Answer) {
         assert!(packets.iter().any(|packet| packet.expected.1 == reason), "no packet for {}", reason.name());
     }
 }
