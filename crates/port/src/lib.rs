@@ -9,6 +9,7 @@
 //! |---|---|---|
 //! | [`AfXdpPort`] | a NIC's queue, over AF_XDP | serving |
 //! | [`DevicePort`] | a NIC beside the kernel's stack, over a packet socket | any device, copies of its frames |
+//! | [`JoinedPort`] | all queues of a device, each a port | programs with one thread |
 //! | [`TapPort`] | the kernel's stack, over a TAP device | machines without AF_XDP |
 //! | [`BulkTapPort`] | the same in frames of up to 64 KiB, cut on this side | TCP offloads for what runs over the kernel |
 //! | [`joined_by_copy`], [`joined_by_move`] | another port of this process | tests, benches, workers that meet |
@@ -26,6 +27,7 @@ mod af_xdp;
 mod bell;
 mod bulk_tap;
 mod device;
+mod joined;
 mod memif;
 mod memory;
 mod null;
@@ -42,6 +44,7 @@ pub use af_xdp::{AfXdpError, AfXdpPort, Push};
 pub use bell::Bell;
 pub use bulk_tap::BulkTapPort;
 pub use device::DevicePort;
+pub use joined::JoinedPort;
 pub use memif::{MemifConfig, MemifError, MemifPort, MemifRole, MemifStatus, open_memif};
 pub use memory::{CopyPort, MovePort, joined_by_copy, joined_by_move};
 pub use null::{NULL_LEN_DEFAULT, NullPort};
@@ -88,6 +91,20 @@ impl PortCounters {
     pub(crate) const fn count_sent(&mut self, len: usize) {
         self.tx_packet_count += 1;
         self.tx_byte_count += len as u64;
+    }
+
+    /// What both did.
+    const fn and(self, other: Self) -> Self {
+        Self {
+            rx_packet_count: self.rx_packet_count + other.rx_packet_count,
+            rx_byte_count: self.rx_byte_count + other.rx_byte_count,
+            rx_drop_count: self.rx_drop_count + other.rx_drop_count,
+            tx_packet_count: self.tx_packet_count + other.tx_packet_count,
+            tx_byte_count: self.tx_byte_count + other.tx_byte_count,
+            tx_drop_count: self.tx_drop_count + other.tx_drop_count,
+            tx_ring_full_count: self.tx_ring_full_count + other.tx_ring_full_count,
+            syscall_count: self.syscall_count + other.syscall_count,
+        }
     }
 
     /// Frames with a tail count as what they hold, each once: how often they are cut is not known here.

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::id::SocketId;
 use crate::listener::Listener;
 use crate::options::{Options, ProfileKey};
+use crate::places::{Places, any_of};
 use crate::readiness::Readiness;
 use crate::sockets::{Entry, Sockets};
 use crate::stream::{Phase, Stream};
@@ -15,7 +16,7 @@ use std::net::{IpAddr, SocketAddr};
 use tidegate_base::{DropReason, Duration, Instant};
 use tidegate_packet::{Batch, Frame};
 use tidegate_stack::{
-    ConnectError, Egress, Info, Interface, Limits, Origin, Secrets, Stack, StackCounters, TcpConfig,
+    ConnId, ConnectError, Egress, Info, Interface, Limits, Origin, Secrets, Stack, StackCounters, TcpConfig,
 };
 use tidegate_wire::MacAddr;
 
@@ -44,6 +45,8 @@ pub struct Host<E: Egress> {
     profiles: Vec<ProfileKey>,
     defaults: Options,
     next_port: u16,
+    /// Where sockets can be.
+    places: Places,
 }
 
 impl<E: Egress> Host<E> {
@@ -56,7 +59,8 @@ impl<E: Egress> Host<E> {
         secrets: &Secrets,
         out: E,
     ) -> Self {
-        let defaults = Options { congestion: config.congestion, ..Options::default() };
+        let defaults =
+            Options { congestion: config.congestion, option: config.option.clone(), ..Options::default() };
         let first = defaults.tcp_config(&config);
         Self {
             stack: Stack::new(now, interface, first, limits, secrets, Sockets::new()),
@@ -66,6 +70,7 @@ impl<E: Egress> Host<E> {
             profiles: vec![defaults.profile_key()],
             defaults,
             next_port: *EPHEMERAL_PORTS.start() + (secrets.flow % 16384) as u16,
+            places: Places::default(),
         }
     }
 
@@ -149,6 +154,31 @@ impl<E: Egress> Host<E> {
     /// Records the link address of a neighbour, or of the gateway under each address behind it.
     pub fn set_neighbour(&mut self, addr: IpAddr, mac: MacAddr) {
         self.stack.set_neighbour(addr, mac);
+        let waiting = self.sockets().outgoing.0.iter_mut();
+        waiting
+            .filter(|outgoing| outgoing.peer.ip() == addr)
+            .for_each(|outgoing| outgoing.next = Instant::ZERO);
+    }
+
+    /// A peer whose link address [`set_neighbour`](Self::set_neighbour) is to tell, where the kernel owns the addresses.
+    pub fn poll_unresolved(&mut self) -> Option<IpAddr> {
+        self.stack.poll_unresolved()
+    }
+
+    /// Whether [`poll_unresolved`](Self::poll_unresolved) has one.
+    pub(crate) fn has_unresolved(&self) -> bool {
+        self.stack.has_unresolved()
+    }
+
+    /// Has a peer's link address asked for anew by the next connection to it.
+    pub fn forget_neighbour(&mut self, addr: IpAddr) {
+        self.stack.forget_neighbour(addr);
+    }
+
+    /// Lets sockets have these addresses and ports and no others, because the others are somebody else's: frames to them do
+    /// not come here. An unspecified address is all of the interface's.
+    pub fn confine(&mut self, places: Vec<SocketAddr>) {
+        self.places = Places::only(places);
     }
 
     /// The settings of sockets opened from now on.
@@ -194,6 +224,9 @@ impl<E: Egress> Host<E> {
             Entry::Datagram(socket) if socket.bound.is_none() => true,
             _ => return Err(Error::Invalid),
         };
+        if local.port() != 0 && !self.places.has(local) {
+            return Err(Error::AddressNotAvailable);
+        }
         if local.port() != 0 && self.is_taken(local, is_datagram) {
             return Err(Error::AddressInUse);
         }
@@ -210,6 +243,11 @@ impl<E: Egress> Host<E> {
     }
 
     fn free_port(&mut self, local: SocketAddr, is_datagram: bool) -> Result<SocketAddr, Error> {
+        if !self.places.is_open() {
+            let places: Vec<SocketAddr> = self.places.at(local.ip()).collect();
+            let free = places.into_iter().find(|place| !self.is_taken(*place, is_datagram));
+            return free.ok_or(Error::AddressInUse);
+        }
         for _ in EPHEMERAL_PORTS {
             self.next_port = self.next_port.checked_add(1).unwrap_or(*EPHEMERAL_PORTS.start());
             let candidate = SocketAddr::new(local.ip(), self.next_port);
@@ -286,12 +324,8 @@ impl<E: Egress> Host<E> {
         if peer.port() == 0 || peer.ip().is_unspecified() {
             return Err(Error::ConnectionRefused);
         }
-        let origin = Origin {
-            addr: bound.map(|b| b.ip()).filter(|ip| !ip.is_unspecified()),
-            port: bound.map_or(0, |b| b.port()),
-            profile: self.profile(&options)?,
-        };
-        let conn = self.stack.connect_from(self.now, origin, peer, Some(id), &mut self.out)?;
+        let profile = self.profile(&options)?;
+        let conn = self.connect_as(id, bound, peer, profile)?;
         let local = self.stack.local(conn).or(bound).unwrap_or(peer);
         let mut stream = Stream::new(Phase::Opening, local, peer, options);
         stream.conn = Some(conn);
@@ -299,14 +333,46 @@ impl<E: Egress> Host<E> {
         Err(Error::InProgress)
     }
 
+    /// From where the socket is bound to; from any place that there is, if it is not.
+    fn connect_as(
+        &mut self,
+        id: SocketId,
+        bound: Option<SocketAddr>,
+        peer: SocketAddr,
+        profile: u16,
+    ) -> Result<ConnId, Error> {
+        let ip = bound.map_or(any_of(peer.ip()), |bound| bound.ip());
+        let mut places: Vec<SocketAddr> = self.places.at(ip).collect();
+        places.retain(|place| bound.is_none_or(|bound| bound.port() == place.port()));
+        if self.places.is_open() {
+            places.push(bound.unwrap_or(SocketAddr::new(ip, 0)));
+        }
+        let mut last = Error::AddressNotAvailable;
+        for place in places {
+            let addr = Some(place.ip()).filter(|ip| !ip.is_unspecified());
+            let origin = Origin { addr, port: place.port(), profile };
+            match self.stack.connect_from(self.now, origin, peer, Some(id), &mut self.out) {
+                Ok(conn) => return Ok(conn),
+                Err(error) => last = error.into(),
+            }
+        }
+        Err(last)
+    }
+
     fn connect_datagram(&mut self, id: SocketId, peer: SocketAddr) -> Result<(), Error> {
         let local = self.source_for(peer)?;
         let Entry::Datagram(socket) = self.entry(id)? else { return Err(Error::NotSupported) };
         socket.peer = Some(peer);
         if socket.bound.is_none() {
-            self.bind(id, SocketAddr::new(local, 0))?;
+            self.bind_some(id, local)?;
         }
         Ok(())
+    }
+
+    /// Binds to any port at `source`, or to any place that there is.
+    fn bind_some(&mut self, id: SocketId, source: IpAddr) -> Result<(), Error> {
+        let ip = if self.places.is_open() { source } else { any_of(source) };
+        self.bind(id, SocketAddr::new(ip, 0))
     }
 
     /// An address of the interface of the peer's family.
@@ -537,7 +603,7 @@ impl<E: Egress> Host<E> {
         let bound = match socket.bound {
             Some(bound) => bound,
             None => {
-                self.bind(id, SocketAddr::new(source, 0))?;
+                self.bind_some(id, source)?;
                 self.local_addr(id)?
             }
         };

@@ -1,10 +1,12 @@
 //! What can be set for a socket. A connection that a listener accepts begins with the listener's.
 
 use crate::error::Error;
+use std::sync::Arc;
 use tidegate_base::Duration;
 use tidegate_stack::TcpConfig;
 use tidegate_tcp::KeepAlive;
 use tidegate_tcp::congestion::{self, Algorithm};
+use tidegate_tcp::option::OptionKind;
 
 /// The largest send buffer that can be asked for.
 pub const SEND_BUFFER_LEN_MAX: u32 = 64 << 20;
@@ -32,6 +34,8 @@ pub struct Options {
     pub user_timeout: Duration,
     /// The congestion control (TCP_CONGESTION).
     pub congestion: Algorithm,
+    /// An option of a module, for connections that a listener accepts: Fast Open is one (TCP_FASTOPEN).
+    pub option: Option<OptionKind>,
 }
 
 impl Default for Options {
@@ -50,6 +54,7 @@ impl Default for Options {
             receive_buffer_len: 256 << 10,
             user_timeout: config.user_timeout,
             congestion: congestion::CUBIC,
+            option: None,
         }
     }
 }
@@ -62,6 +67,17 @@ pub(crate) struct ProfileKey {
     receive_buffer_len: u32,
     user_timeout: Duration,
     congestion: &'static str,
+    option: Option<Module>,
+}
+
+/// A module is the same where it makes its state by the same function.
+#[derive(Clone, Debug)]
+struct Module(OptionKind);
+
+impl PartialEq for Module {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.name == other.0.name && Arc::ptr_eq(&self.0.start, &other.0.start)
+    }
 }
 
 impl Options {
@@ -86,6 +102,7 @@ impl Options {
             receive_buffer_len: self.receive_buffer_len,
             user_timeout: self.user_timeout,
             congestion: self.congestion.name,
+            option: self.option.clone().map(Module),
         }
     }
 
@@ -97,6 +114,7 @@ impl Options {
             receive_window: self.receive_buffer_len,
             user_timeout: self.user_timeout,
             congestion: self.congestion,
+            option: self.option.clone(),
             ..base.clone()
         }
     }

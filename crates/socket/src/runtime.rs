@@ -6,6 +6,7 @@
 //! ```
 
 use crate::host::Host;
+use crate::routes::Routes;
 use crate::wire::Wire;
 use std::io;
 use std::net::IpAddr;
@@ -17,6 +18,7 @@ use tidegate_port::{Port, PortCounters, TapPort};
 use tidegate_stack::{Interface, Limits, Ownership, Secrets, TcpConfig};
 use tidegate_sys::event::{Epoll, Interest, TimerFd, poll};
 use tidegate_sys::netlink::{Netlink, NetlinkError};
+use tidegate_sys::next_hop::NextHops;
 use tidegate_sys::random::RandomError;
 use tidegate_sys::tap::{Tap, TapError};
 use tidegate_sys::{clock, random};
@@ -80,6 +82,8 @@ pub struct Runtime {
     armed_at: Instant,
     /// Somebody waits on the descriptor, so that the timer must be set.
     is_watched: bool,
+    /// Where peers are, if the kernel is asked.
+    routes: Option<Routes>,
 }
 
 impl Runtime {
@@ -106,6 +110,7 @@ impl Runtime {
             set,
             armed_at: Instant::FAR_FUTURE,
             is_watched: false,
+            routes: None,
         })
     }
 
@@ -131,10 +136,21 @@ impl Runtime {
         Self::new(Box::new(port), pool, interface, config)
     }
 
+    /// From now on finds peers by the routes and neighbours that the kernel has on its link `ifindex`, as for a stack with ports
+    /// of the kernel's addresses: such a one does no ARP. It is the calling thread's network namespace that is asked, and the
+    /// threads that run the stack are to be in it too.
+    pub fn ask_kernel(&mut self, ifindex: u32) -> Result<(), OpenError> {
+        self.routes = Some(Routes::new(NextHops::open(ifindex)?));
+        Ok(())
+    }
+
     /// One round; returns how many frames it received. Does not wait.
     pub fn poll(&mut self) -> usize {
         let now = clock::now();
         self.host.poll(now);
+        if self.resolve(now) {
+            self.host.poll(now);
+        }
         let mut count = 0;
         for _ in 0..BATCHES_PER_ROUND {
             let received = self.host.egress().receive(&mut self.incoming);
@@ -149,6 +165,25 @@ impl Runtime {
             self.arm(now);
         }
         count
+    }
+
+    /// Finds peers that are looked for. True: some can be reached now that could not before.
+    fn resolve(&mut self, now: Instant) -> bool {
+        let mut has_found = false;
+        while let Some(peer) = self.host.poll_unresolved() {
+            if let Some(routes) = &mut self.routes {
+                routes.want(now, peer);
+            }
+        }
+        let Some(routes) = &mut self.routes else { return false };
+        while let Some(peer) = routes.poll_stale(now) {
+            self.host.forget_neighbour(peer);
+        }
+        while let Some((peer, mac)) = routes.poll_found(now) {
+            self.host.set_neighbour(peer, mac);
+            has_found = true;
+        }
+        has_found
     }
 
     /// Sends what was written, waits until there is an event or `timeout` has passed, and returns. Without a timeout it
@@ -173,11 +208,15 @@ impl Runtime {
         if self.host.egress().is_stuck() {
             return Some(self.host.now() + RETRY_INTERVAL);
         }
-        match self.host.next_deadline() {
+        if self.host.has_unresolved() {
+            return Some(Instant::ZERO);
+        }
+        let hosts = match self.host.next_deadline() {
             // Connections wait for room in the port.
             Some(Instant::ZERO) if !self.host.has_work() => Some(self.host.now() + RETRY_INTERVAL),
             due => due,
-        }
+        };
+        hosts.into_iter().chain(self.routes.as_ref().and_then(Routes::next_deadline)).min()
     }
 
     /// What the port did so far.
@@ -216,7 +255,8 @@ impl Runtime {
 
     /// After socket calls outside of a round: the descriptor becomes readable if they left something to do.
     pub fn settle(&mut self) {
-        if self.is_watched && self.host.has_work() && self.armed_at > Instant::ZERO {
+        let has_work = |host: &Host<Wire>| host.has_work() || host.has_unresolved();
+        if self.is_watched && self.armed_at > Instant::ZERO && has_work(&self.host) {
             self.wake();
         }
     }

@@ -160,13 +160,17 @@ impl Host {
         Err(DropReason::NoListener)
     }
 
-    /// Asks the link who has `target`.
+    /// Asks the link who has `target`, or the kernel, if our addresses are its own.
     pub(crate) fn solicit(
-        &self,
+        &mut self,
         source: FlowAddr,
         target: FlowAddr,
         out: &mut dyn Egress,
     ) -> Result<(), DropReason> {
+        if !self.interface.owns_address() {
+            self.neighbours.want(target);
+            return Ok(());
+        }
         match (IpAddr::from(source), IpAddr::from(target)) {
             (IpAddr::V4(sender_ip), IpAddr::V4(target_ip)) => self.solicit_v4(sender_ip, target_ip, out),
             (IpAddr::V6(_), IpAddr::V6(target_ip)) => self.solicit_v6(source, target_ip, out),

@@ -1,7 +1,8 @@
 //! Link addresses of hosts that this side opens connections to. A server never needs them: it
 //! answers to where the request came from.
 //!
-//! Only addresses that somebody here asked for are learned, so a stranger cannot fill the table.
+//! Only addresses that somebody here asked for are learned, so a stranger cannot fill the table. A stack whose addresses are the
+//! kernel's does not ask the link, whose answers the kernel would hear: it names whom it looks for, and is told.
 
 use std::collections::HashMap;
 use tidegate_wire::{FlowAddr, MacAddr};
@@ -19,11 +20,13 @@ struct Neighbour {
 pub(crate) struct Neighbours {
     entries: HashMap<FlowAddr, Neighbour>,
     ready: Vec<u32>,
+    /// Whom the kernel is to be asked for.
+    unresolved: Vec<FlowAddr>,
 }
 
 impl Neighbours {
     pub(crate) fn new() -> Self {
-        Self { entries: HashMap::new(), ready: Vec::new() }
+        Self { entries: HashMap::new(), ready: Vec::new(), unresolved: Vec::new() }
     }
 
     /// Records an address that is known beforehand.
@@ -60,6 +63,30 @@ impl Neighbours {
         if let Some(entry) = self.entries.get_mut(&addr) {
             entry.mac = Some(mac);
             self.ready.append(&mut entry.waiting);
+        }
+    }
+
+    /// Names `addr` to whom the kernel is asked by.
+    pub(crate) fn want(&mut self, addr: FlowAddr) {
+        if !self.unresolved.contains(&addr) && self.unresolved.len() < WAITING_COUNT_MAX {
+            self.unresolved.push(addr);
+        }
+    }
+
+    /// One that was named.
+    pub(crate) fn poll_unresolved(&mut self) -> Option<FlowAddr> {
+        self.unresolved.pop()
+    }
+
+    /// Whether one was named.
+    pub(crate) fn has_unresolved(&self) -> bool {
+        !self.unresolved.is_empty()
+    }
+
+    /// Where `addr` is may have changed.
+    pub(crate) fn forget(&mut self, addr: FlowAddr) {
+        if self.entries.get(&addr).is_some_and(|entry| entry.waiting.is_empty()) {
+            self.entries.remove(&addr);
         }
     }
 

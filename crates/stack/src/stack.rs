@@ -238,6 +238,24 @@ impl<S: Service> Stack<S> {
         self.host.neighbours.set(addr.into(), mac);
     }
 
+    /// A peer whose link address is wanted of the kernel, where that owns our addresses ([`Ownership::Ports`]):
+    /// [`Stack::set_neighbour`] tells it. One that stays unknown is named again, and given up like any neighbour.
+    ///
+    /// [`Ownership::Ports`]: crate::Ownership::Ports
+    pub fn poll_unresolved(&mut self) -> Option<IpAddr> {
+        self.host.neighbours.poll_unresolved().map(IpAddr::from)
+    }
+
+    /// Whether [`Stack::poll_unresolved`] has one.
+    pub fn has_unresolved(&self) -> bool {
+        self.host.neighbours.has_unresolved()
+    }
+
+    /// Forgets what [`Stack::set_neighbour`] said, so that it is asked anew. Connections that there are go on.
+    pub fn forget_neighbour(&mut self, addr: IpAddr) {
+        self.host.neighbours.forget(addr.into());
+    }
+
     /// What it did so far.
     pub fn counters(&self) -> StackCounters {
         StackCounters {

@@ -13,6 +13,7 @@
 //! | [`tap`] | TAP devices | networking/tuntap.rst |
 //! | [`vnet`] | what is left to do for a frame | linux/virtio_net.h |
 //! | [`netlink`] | links, addresses, routes, neighbours, NAPI instances | rtnetlink(7), netlink/specs/netdev.yaml |
+//! | [`next_hop`] | where the kernel would send for a peer | rtnetlink(7) |
 //! | [`ethtool`] | offloads, channels, driver names | networking/ethtool-netlink.rst, ethtool.h |
 //! | [`netns`] | network namespaces | network_namespaces(7), setns(2) |
 //! | [`napi`] | threaded NAPI and its kernel threads | networking/napi.rst |
@@ -51,6 +52,7 @@ pub mod mem;
 pub mod napi;
 pub mod netlink;
 pub mod netns;
+pub mod next_hop;
 pub mod packet_socket;
 pub mod random;
 pub mod seqpacket;

@@ -16,6 +16,9 @@ use std::os::unix::net::UnixStream;
 
 use crate::syscall::{check, check_fd, or_later, socket};
 
+/// Connections that may wait to be accepted: as many as the host lets any listener have (listen(2), net.core.somaxconn).
+const BACKLOG: i32 = i32::MAX;
+
 /// A unix socket could not be bound or reached.
 #[derive(Debug, thiserror::Error)]
 #[error("could not {attempt} the unix socket {address}: {source}; {}", self.hint())]
@@ -107,7 +110,7 @@ fn bind<C: Connection>(address: &str) -> io::Result<OwnedFd> {
     // SAFETY: `name` is valid for reads of `len` bytes for the length of the call.
     check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const name).cast(), len) })?;
     // SAFETY: takes no pointers.
-    check(unsafe { libc::listen(socket.as_raw_fd(), 8) })?;
+    check(unsafe { libc::listen(socket.as_raw_fd(), BACKLOG) })?;
     Ok(socket)
 }
 
@@ -214,6 +217,15 @@ mod tests {
             let text = Listener::<Channel>::bind(name).unwrap_err().to_string();
             assert!(text.contains("1 to 107"), "{name:?}: {text}");
         }
+    }
+
+    #[test]
+    fn hundreds_may_come_before_the_first_is_accepted() {
+        let address = format!("@tidegate-crowd-{}", std::process::id());
+        let listener = Listener::<Channel>::bind(&address).unwrap();
+        let crowd: Vec<Channel> = (0..300).map(|_| connect(&address).unwrap()).collect();
+        let accepted = std::iter::from_fn(|| listener.try_accept().unwrap()).count();
+        assert_eq!(accepted, crowd.len());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What each socket call says and does, in each state that it can meet.
 
-use crate::wire::{Pair, read_all, server};
+use crate::wire::{CLIENT, Pair, read_all, server};
+use std::net::SocketAddr;
 use tidegate_base::Duration;
 use tidegate_socket::{Error, Readiness, Shutdown, State};
 
@@ -266,4 +267,31 @@ fn calls_on_the_wrong_kind_of_socket_are_refused() {
     assert_eq!(host.bind(stream, "10.77.0.1:4001".parse().unwrap()), Err(Error::Invalid));
     assert_eq!(host.connect(stream, server(80)), Err(Error::InProgress));
     assert_eq!(host.local_addr(stream), Ok("10.77.0.1:4000".parse().unwrap()));
+}
+
+#[test]
+fn a_host_of_few_places_binds_and_connects_there_and_nowhere_else() {
+    let mut pair = Pair::new();
+    let listener = pair.listen(80, 8);
+    let places = [5001, 5002].map(|port| SocketAddr::new(CLIENT.parse().unwrap(), port));
+    pair.client.confine(places.to_vec());
+    let bound = |pair: &mut Pair, port: u16| {
+        let socket = pair.client.stream_socket().unwrap();
+        pair.client.bind(socket, SocketAddr::new([0, 0, 0, 0].into(), port)).map(|()| socket)
+    };
+    assert_eq!(bound(&mut pair, 5003), Err(Error::AddressNotAvailable));
+    let any = bound(&mut pair, 0).unwrap();
+    assert_eq!(pair.client.local_addr(any), Ok(places[0]));
+    // Two connections to one server take two ports, and there is no third.
+    let sockets = [pair.begin(80), pair.begin(80)];
+    let third = pair.client.stream_socket().unwrap();
+    assert_eq!(pair.client.connect(third, server(80)), Err(Error::AddressInUse));
+    pair.steps(3);
+    let mut from: Vec<SocketAddr> = sockets.map(|socket| pair.client.local_addr(socket).unwrap()).to_vec();
+    from.sort_unstable();
+    assert_eq!(from, places);
+    assert!(pair.server.accept(listener).is_ok() && pair.server.accept(listener).is_ok());
+    let datagrams = pair.client.datagram_socket().unwrap();
+    pair.client.connect(datagrams, server(53)).unwrap();
+    assert_eq!(pair.client.local_addr(datagrams), Ok(places[0]), "UDP has ports of its own");
 }

@@ -1,7 +1,7 @@
 //! ARP, neighbour discovery, ping, closed ports, and frames that are nobody's.
 use crate::cable::{CLIENT, CLIENT_MAC, End, SERVER, SERVER_MAC, stack};
 use crate::service::{Peer, Side};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use tidegate_base::{DropReason, Instant, Sum};
 use tidegate_packet::Batch;
 use tidegate_stack::{Interface, Limits, Ownership, Secrets, Stack};
@@ -261,18 +261,44 @@ fn errors_are_limited_in_rate() {
     assert_eq!(host.stack.drops().of(DropReason::RateLimited), 500);
 }
 
-#[test]
-fn a_stack_that_owns_ports_only_leaves_the_hosts_duties_alone() {
+/// A stack with ports of the kernel's addresses.
+fn ports_only() -> Host {
     let interface = Interface::new(SERVER_MAC, crate::cable::addresses(SERVER), 1500, Ownership::Ports);
     let key = tidegate_base::HashKey::new([1; 16]);
     let secrets = Secrets { isn: key, cookie: key, flow: 1 };
     let (limits, service) = (Limits::default(), Peer::new(Side::Server));
     let stack = Stack::new(Instant::ZERO, interface, Default::default(), limits, &secrets, service);
-    let mut host = Host { stack, end: End::new() };
+    Host { stack, end: End::new() }
+}
+
+#[test]
+fn a_stack_that_owns_ports_only_leaves_the_hosts_duties_alone() {
+    let mut host = ports_only();
     assert!(host.answers(&arp_request(SERVER[0])).is_empty());
     assert!(host.answers(&echo(0)).is_empty());
     assert!(host.answers(&solicit(CLIENT[1])).is_empty());
     assert!(host.answers(&datagram(9, b"x")).is_empty());
+}
+
+#[test]
+fn a_stack_that_owns_ports_only_names_whom_the_kernel_is_to_be_asked_for() {
+    let Host { mut stack, mut end } = ports_only();
+    let [local, remote] = [SERVER[0], CLIENT[0]].map(|ip| SocketAddr::new(ip.parse().unwrap(), 9));
+    let mut send = |stack: &mut Stack<Peer>| {
+        let sent = stack.send_datagram(local, remote, None, b"x", &mut end);
+        (sent, end.take_sent())
+    };
+    let unknown = (Err(DropReason::NoNeighbour), Vec::new());
+    assert_eq!(send(&mut stack), unknown, "the link is not asked");
+    assert_eq!(send(&mut stack), unknown);
+    assert!(stack.has_unresolved());
+    assert_eq!(stack.poll_unresolved(), Some(remote.ip()));
+    assert_eq!(stack.poll_unresolved(), None);
+    stack.set_neighbour(remote.ip(), CLIENT_MAC);
+    let (sent, frames) = send(&mut stack);
+    assert_eq!((sent, &frames[0][..6]), (Ok(()), &CLIENT_MAC.0[..]));
+    stack.forget_neighbour(remote.ip());
+    assert_eq!(send(&mut stack), unknown);
 }
 
 #[test]
