@@ -18,10 +18,13 @@ serve: ## Build and serve examples/site on a virtual NIC: curl http://10.77.0.2/
 	@$(CARGO) build --quiet --release --locked --package tidegate-cli
 	@exec $(RUN_AS_ROOT) target/release/tidegate web --root $(SITE)
 
-install: ## Install libtidegate, its header, pkg-config file and manual: PREFIX (/usr/local), DESTDIR
+install: library ## Install libtidegate, its header, pkg-config file and manual: PREFIX (/usr/local), DESTDIR
+	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" scripts/install-library target/release/libtidegate.so
+
+.PHONY: library
+library:
 	@scripts/deps build
 	@$(CARGO) build --quiet --release --locked --package tidegate-capi
-	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" scripts/install-library target/release/libtidegate.so
 
 test: ## Run every test, end to end ones included (as root: they make network namespaces)
 	@scripts/deps test

@@ -5,13 +5,12 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tidegate.h>
 
-static char answer[1 << 20], missing[] = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
+static char answer[1 << 20], *const connection = answer + 29, missing[] = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
 static size_t answer_len;
 
 static void load(const char *path) {
@@ -20,7 +19,7 @@ static void load(const char *path) {
     FILE *file = path ? fopen(path, "r") : NULL;
     if (path && !file) { perror(path); exit(1); }
     if (file) { len = fread(page, 1, sizeof page, file); fclose(file); }
-    answer_len = (size_t)sprintf(answer, "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %zu\r\n\r\n", len);
+    answer_len = (size_t)sprintf(answer, "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Type: text/html\r\nContent-Length: %zu\r\n\r\n", len);
     memcpy(answer + answer_len, page, len);
     answer_len += len;
 }
@@ -29,18 +28,21 @@ static void load(const char *path) {
 static void serve(int stack, int client) {
     char request[4096];
     ssize_t len;
-    while ((len = tg_read(stack, client, request, sizeof request)) > 0) {
-        int found = len > 6 && !strncmp(request, "GET / ", 6);
-        const char *reply = found ? answer : missing;
-        if (tg_write(stack, client, reply, found ? answer_len : sizeof missing - 1) < 0) break;
+    int found, closes = 0;
+    while (!closes && (len = tg_read(stack, client, request, sizeof request - 1)) > 0) {
+        request[len] = 0;
+        found = !strncmp(request, "GET / ", 6);
+        closes = strstr(request, "Connection: close") != NULL;
+        memcpy(connection, closes ? "close     " : "keep-alive", 10);
+        if (tg_write(stack, client, found ? answer : missing, found ? answer_len : sizeof missing - 1) < 0) closes = 1;
     }
-    if (len == 0 || errno != EAGAIN) tg_close(stack, client);
+    if (closes || len == 0 || errno != EAGAIN) tg_close(stack, client);
 }
 
 int main(int argc, char **argv) {
     struct sockaddr_in at = {.sin_family = AF_INET};
     struct tg_event events[64];
-    int size = 2 << 20, stack, listener, client;
+    int size = 2 << 20, stack, listener;
     if (argc < 4) { fprintf(stderr, "usage: %s PORT ADDRESS TCP-PORT [PAGE]\n", argv[0]); return 2; }
     load(argc > 4 ? argv[4] : NULL);
     at.sin_port = htons((uint16_t)atoi(argv[3]));
@@ -51,9 +53,8 @@ int main(int argc, char **argv) {
     puts("ready"), fflush(stdout);
     for (;;) {
         int count = tg_wait(stack, events, 64, -1);
-        for (int i = 0; i < count; i++) {
+        for (int i = 0; i < count; i++)
             if (events[i].socket != listener) serve(stack, events[i].socket);
-            else while ((client = tg_accept(stack, listener, NULL, NULL)) >= 0) serve(stack, client);
-        }
+            else while (tg_accept(stack, listener, NULL, NULL) >= 0) continue;
     }
 }

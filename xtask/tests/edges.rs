@@ -81,7 +81,7 @@ const ALLOWED: [(&str, &[&str]); 35] = [
             "content", "modules", "web", "dns", "testbed",
         ],
     ),
-    ("capi", &["base", "wire", "packet", "sys", "bpf", "port", "stack", "socket", "mux"]),
+    ("capi", &["base", "wire", "packet", "sys", "bpf", "bbr", "fastopen", "port", "stack", "socket", "mux"]),
     ("xtask", &[]),
 ];
 

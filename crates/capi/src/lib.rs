@@ -19,6 +19,7 @@ mod info;
 mod lease;
 pub mod message;
 pub mod option;
+mod protocols;
 pub mod sockets;
 pub mod stacks;
 pub mod wait;

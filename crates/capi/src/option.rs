@@ -6,12 +6,14 @@
 //! | | SO_KEEPALIVE, SO_LINGER, SO_SNDBUF, SO_RCVBUF | |
 //! | | SO_REUSEADDR | changes nothing: a port is free as soon as its listener is closed |
 //! | IPPROTO_TCP | TCP_NODELAY, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT, TCP_USER_TIMEOUT, TCP_CONGESTION | |
+//! | | TCP_FASTOPEN | of a listener: on or off |
 //! | | TCP_INFO, TCP_MAXSEG | read only |
 
 use crate::abi::socklen_t;
 use crate::border::{Errno, bytes, call, get};
 use crate::frames::socket;
 use crate::info;
+use crate::protocols;
 use crate::stacks::{Stack, with, with_host};
 use std::ffi::{c_int, c_void};
 use tidegate_base::Duration;
@@ -19,8 +21,8 @@ use tidegate_socket::{Error, Host, Options, SocketId};
 use tidegate_stack::Egress;
 use tidegate_sys::abi::{
     IPPROTO_TCP, IPPROTO_UDP, SO_ACCEPTCONN, SO_ERROR, SO_KEEPALIVE, SO_LINGER, SO_PROTOCOL, SO_RCVBUF,
-    SO_REUSEADDR, SO_SNDBUF, SO_TYPE, SOCK_DGRAM, SOCK_STREAM, SOL_SOCKET, TCP_CONGESTION, TCP_INFO,
-    TCP_KEEPCNT, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_MAXSEG, TCP_NODELAY, TCP_USER_TIMEOUT,
+    SO_REUSEADDR, SO_SNDBUF, SO_TYPE, SOCK_DGRAM, SOCK_STREAM, SOL_SOCKET, TCP_CONGESTION, TCP_FASTOPEN,
+    TCP_INFO, TCP_KEEPCNT, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_MAXSEG, TCP_NODELAY, TCP_USER_TIMEOUT,
 };
 use tidegate_sys::errno;
 
@@ -105,6 +107,7 @@ fn read_setting(options: &Options, level: c_int, name: c_int) -> Result<Value, E
         (IPPROTO_TCP, TCP_KEEPCNT) => Value::Int(pace.probe_count_max.into()),
         (IPPROTO_TCP, TCP_USER_TIMEOUT) => Value::Int(options.user_timeout.as_millis() as c_int),
         (IPPROTO_TCP, TCP_CONGESTION) => Value::Name(options.congestion.name),
+        (IPPROTO_TCP, TCP_FASTOPEN) => Value::Int(options.option.is_some().into()),
         _ => return Err(UNKNOWN),
     })
 }
@@ -138,7 +141,14 @@ fn change(options: &mut Options, level: c_int, name: c_int, value: &[u8]) -> Res
         }
         (IPPROTO_TCP, TCP_CONGESTION) => {
             let name = value.split(|byte| *byte == 0).next().unwrap_or_default();
-            options.set_congestion(std::str::from_utf8(name).map_err(|_| INVALID)?)?;
+            protocols::set_congestion(options, std::str::from_utf8(name).map_err(|_| INVALID)?)?;
+        }
+        (IPPROTO_TCP, TCP_FASTOPEN) => {
+            options.option = match int(value)? {
+                0 => None,
+                1.. => Some(protocols::fast_open()?),
+                _ => return Err(INVALID),
+            };
         }
         _ => return Err(UNKNOWN),
     }
@@ -149,6 +159,10 @@ fn set(stack: &mut Stack, fd: c_int, level: c_int, name: c_int, value: &[u8]) ->
     let id = socket(fd)?;
     with_host!(stack, host => {
         let mut options = host.options(id).map_err(|error| if error == Error::NotSupported { UNKNOWN } else { error.into() })?.clone();
+        if (level, name) == (IPPROTO_TCP, TCP_FASTOPEN) && host.info(id).is_ok() {
+            // It is for handshakes, and this one has had its own.
+            return Err(INVALID);
+        }
         change(&mut options, level, name, value)?;
         host.set_options(id, options)?;
         Ok(0)

@@ -1,14 +1,12 @@
 //! The servers of examples/utcp, asked by curl and wrk over a TAP device in a namespace of the test's own.
 
-use crate::installed::{Installed, run};
+use crate::installed::{Installed, root, run};
+use crate::muxed::{PATIENCE, ask, start as start_at, start_hosts};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 use tidegate_sys::netlink::{Address, Netlink};
 use tidegate_sys::netns::Netns;
 use tidegate_testbed::{Layout, Testbed};
-
-const PATIENCE: Duration = Duration::from_secs(20);
 
 struct Server(Child);
 
@@ -89,28 +87,55 @@ fn a_server_shares_a_nic_with_the_host() {
     let installed = Installed::new();
     let program = installed.example("http");
     let bed = Testbed::new(&Layout::default()).expect("two namespaces (run as root)");
-    let mut command = Command::new(&program);
-    command.args(["dev:server0", "10.78.0.2:9000", "9000"]).env("LD_LIBRARY_PATH", installed.lib());
-    let mut server = bed.server().spawn(command).expect("it starts");
-    server.await_text("ready", PATIENCE).unwrap_or_else(|error| panic!("{error}: {}", server.said()));
-    let ask = |url: &str| {
-        let mut command = Command::new("curl");
-        command.args(["--silent", "--show-error", "--max-time", "20", url]);
-        let output = bed.client().output(command).expect("it runs");
-        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
-    };
-    assert_eq!(ask("http://10.78.0.2:9000/"), "Hello from user space\n");
+    let arguments = ["dev:server0", "10.78.0.2:9000", "9000"];
+    let _server = start_at(&bed, &installed, 0, &program, &arguments);
+    assert_eq!(ask(&bed, "9000"), "Hello from user space\n");
     // The host answers beside it, and refuses what nobody serves.
-    let mut hosts = Command::new("python3");
-    hosts.args(["-u", "-m", "http.server", "9001", "--directory"]).arg(installed.path("usr/include"));
-    let mut host = bed.server().spawn(hosts).expect("it starts");
-    host.await_text("Serving", PATIENCE).expect("it serves");
-    assert!(ask("http://10.78.0.2:9001/tidegate.h").contains("TIDEGATE_H"));
-    assert!(ask("http://10.78.0.2:9002/").contains("Failed to connect"));
-    assert_eq!(ask("http://10.78.0.2:9000/"), "Hello from user space\n");
+    let _host = start_hosts(&bed, "9001", &installed.path("usr/include"));
+    assert!(ask(&bed, "9001/tidegate.h").contains("TIDEGATE_H"));
+    assert!(ask(&bed, "9002").contains("Failed to connect"));
+    assert_eq!(ask(&bed, "9000"), "Hello from user space\n");
     let second = Command::new(&program)
         .args(["tap:x", "nonsense", "1"])
         .env("LD_LIBRARY_PATH", installed.lib())
         .output();
     assert_eq!(second.expect("it runs").status.code(), Some(1));
+}
+
+#[test]
+fn the_same_server_runs_on_the_hosts_sockets() {
+    let installed = Installed::new();
+    let program = installed.example("http-host");
+    let bed = Testbed::new(&Layout::unpinned()).expect("two namespaces (run as root)");
+    let mut command = Command::new(&program);
+    command.args(["host", "any", "9000"]).arg(root().join("examples/utcp/http.c"));
+    let mut server = bed.server().spawn(command).expect("it starts");
+    server.await_text("ready", PATIENCE).unwrap_or_else(|error| panic!("{error}: {}", server.said()));
+    assert!(ask(&bed, "9000") == include_str!("../../../../examples/utcp/http.c"));
+    load(&bed, &["--header", "Connection: close"]);
+}
+
+#[test]
+fn a_server_takes_every_queue_of_a_nic() {
+    let installed = Installed::new();
+    let program = installed.example("http");
+    let layout = Layout { queue_count: 2, ..Layout::unpinned() };
+    let bed = Testbed::new(&layout).expect("two namespaces (run as root)");
+    let arguments = ["dev:server0", "10.78.0.2:9000", "9000"];
+    let _server = start_at(&bed, &installed, 0, &program, &arguments);
+    // Which queue a flow comes by is chance: with fifty, both are used.
+    for _ in 0..50 {
+        assert_eq!(ask(&bed, "9000"), "Hello from user space\n");
+    }
+    load(&bed, &[]);
+}
+
+/// Many connections at once, all of which must be served.
+fn load(bed: &Testbed, arguments: &[&str]) {
+    let mut wrk = Command::new("wrk");
+    wrk.args(["-t1", "-c32", "-d1"]).args(arguments).arg("http://10.78.0.2:9000/");
+    let output = bed.client().output(wrk).expect("wrk");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("requests in") && !said.contains("Non-2xx"), "{said}");
+    assert!(!said.contains("Socket errors"), "{said}");
 }

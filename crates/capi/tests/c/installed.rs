@@ -51,7 +51,8 @@ impl Installed {
     /// An example, built by its own Makefile as warnings allow no doubt.
     pub fn example(&self, name: &str) -> PathBuf {
         let source = root().join("examples/utcp");
-        for file in ["Makefile", "http.c", "frames.c"] {
+        std::fs::create_dir_all(self.path("host")).expect("writable");
+        for file in ["Makefile", "http.c", "frames.c", "host/tidegate.h"] {
             std::fs::copy(source.join(file), self.path(file)).expect("readable");
         }
         let mut make = Command::new("make");

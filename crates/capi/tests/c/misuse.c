@@ -12,6 +12,23 @@
 static const uint8_t macs[2][6] = {{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}};
 static uint64_t now = 1000000;
 
+/* Protocols that are chosen by their names. */
+static void choices(int stack, int fd) {
+    char name[16];
+    socklen_t len = sizeof name;
+    int value = 5, datagrams = tg_socket(stack, AF_INET, SOCK_DGRAM, 0);
+    assert(!tg_setsockopt(stack, fd, IPPROTO_TCP, TCP_CONGESTION, "bbr", 3));
+    assert(!tg_getsockopt(stack, fd, IPPROTO_TCP, TCP_CONGESTION, name, &len) && !strcmp(name, "bbr"));
+    assert(!tg_setsockopt(stack, fd, IPPROTO_TCP, TCP_FASTOPEN, &value, sizeof value));
+    len = sizeof value;
+    assert(!tg_getsockopt(stack, fd, IPPROTO_TCP, TCP_FASTOPEN, &value, &len) && value == 1);
+    value = -1;
+    FAILS(tg_setsockopt(stack, fd, IPPROTO_TCP, TCP_FASTOPEN, &value, sizeof value), EINVAL);
+    FAILS(tg_setsockopt(stack, fd, IPPROTO_TCP, TCP_FASTOPEN, &value, 2), EINVAL);
+    FAILS(tg_setsockopt(stack, datagrams, IPPROTO_TCP, TCP_FASTOPEN, &value, sizeof value), ENOPROTOOPT);
+    assert(!tg_close(stack, datagrams));
+}
+
 static void misuse(int stack) {
     char data[8];
     struct sockaddr_in at = {.sin_family = AF_INET};
@@ -40,6 +57,7 @@ static void misuse(int stack) {
     FAILS(tg_getsockopt(stack, fd, SOL_SOCKET, 9999, &value, &len), ENOPROTOOPT);
     FAILS(tg_setsockopt(stack, fd, IPPROTO_TCP, TCP_NODELAY, &value, 2), EINVAL);
     FAILS(tg_setsockopt(stack, fd, IPPROTO_TCP, TCP_CONGESTION, "fastest", 7), ENOENT);
+    choices(stack, fd);
     FAILS(tg_poll(stack, NULL, 3, 0), EFAULT);
     FAILS(tg_wait(stack, NULL, 3, 0), EFAULT);
     FAILS(tg_fd(stack), EOPNOTSUPP);
@@ -54,6 +72,10 @@ static void misuse(int stack) {
     assert(strstr(tg_open_error(), "tap:NAME"));
     FAILS(tg_open("dev:none", "10.0.0.1"), EINVAL);
     assert(strstr(tg_open_error(), "10.0.0.1"));
+    FAILS(tg_open("dev:none", "0.0.0.0:80"), EINVAL);
+    assert(strstr(tg_open_error(), "addresses"));
+    FAILS(tg_open("mux:none/rank=1", "10.0.0.1:80"), EINVAL);
+    assert(strstr(tg_open_error(), "queue=N"));
     FAILS(tg_open("dev:none", "10.0.0.1:80"), EACCES);
     assert(strstr(tg_open_error(), "none"));
     FAILS(tg_stack_new("10.0.0.1,nonsense", macs[0], 1500), EINVAL);
@@ -82,6 +104,7 @@ static void options(int stack, int fd) {
     int value = 1;
     socklen_t len = sizeof value;
     assert(!tg_setsockopt(stack, fd, IPPROTO_TCP, TCP_NODELAY, &value, sizeof value));
+    FAILS(tg_setsockopt(stack, fd, IPPROTO_TCP, TCP_FASTOPEN, &value, sizeof value), EINVAL);
     value = 0;
     assert(!tg_getsockopt(stack, fd, IPPROTO_TCP, TCP_NODELAY, &value, &len) && value == 1 && len == sizeof value);
     assert(!tg_setsockopt(stack, fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger));
