@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::rig::load;
 
 /// The kernel takes a million, a program.
-const INSTRUCTIONS_MAX: u32 = 200_000;
+const INSTRUCTIONS_MAX: u32 = 100_000;
 
 #[test]
 fn the_verifier_is_soon_through() {

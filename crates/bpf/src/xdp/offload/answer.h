@@ -59,7 +59,7 @@ static __always_inline __u32 fold_sum(__u64 sum)
 }
 
 /* The sum (RFC 1071) of a piece of the payload, which is counted as if it began at an even place. */
-__noinline __u32 offload_sum(const struct workspace *work, __u32 from, __u32 len)
+__noinline __u32 offload_sum(struct workspace *work, __u32 from, __u32 len)
 {
 	__u64 sum = 0, word;
 
@@ -74,7 +74,7 @@ __noinline __u32 offload_sum(const struct workspace *work, __u32 from, __u32 len
 		word = load_word(work->payload + from);
 		sum += (word >> 32) + (word & 0xffffffff);
 	}
-	barrier_var(from);
+	from = forget(work, from);
 	if (len & 7 && from <= TABLE_REQUEST_LEN_MAX) {
 		word = load_word(work->payload + from) & first_bytes(len & 7);
 		sum += (word >> 32) + (word & 0xffffffff);
@@ -241,13 +241,14 @@ static __always_inline void store_template(void *ctx, enum offload_place place, 
 }
 
 /* Copies what the reply repeats of the request; its sum. */
-static __always_inline __u64 store_copies(void *ctx, enum offload_place place, struct workspace *work, __u32 payload_at,
+static __always_inline __u32 store_copies(void *ctx, enum offload_place place, struct workspace *work, __u32 payload_at,
 					  __u32 at, __u32 count)
 {
-	__u64 sum = 0;
+	__u64 *page = page_of(work->table, at);
+	__u32 sum = 0;
 
 	for (__u32 i = 0; i < TABLE_COPY_COUNT_MAX; i++) {
-		__u64 *copy = i < count ? words_at(work->table, at + i, 1) : NULL;
+		__u64 *copy = i < count ? words_in(page, at + i, 1) : NULL;
 		__u32 from, to, len;
 
 		if (!copy)
@@ -265,6 +266,17 @@ static __always_inline __u64 store_copies(void *ctx, enum offload_place place, s
 		sum += sum_at(offload_sum(work, from, len), to);
 	}
 	return sum;
+}
+
+/* Functions of their own, for the loop in them to be checked once. */
+__noinline __u32 offload_copy_in_xdp(struct xdp_md *ctx, struct workspace *work, __u32 payload_at, __u32 at, __u32 count)
+{
+	return work ? store_copies(ctx, PLACE_XDP, work, payload_at, at, count) : 0;
+}
+
+__noinline __u32 offload_copy_in_tc(struct __sk_buff *ctx, struct workspace *work, __u32 payload_at, __u32 at, __u32 count)
+{
+	return work ? store_copies(ctx, PLACE_TC, work, payload_at, at, count) : 0;
 }
 
 static __always_inline void turn_ethernet(struct workspace *work, __u32 l2_len)
@@ -342,12 +354,12 @@ static __always_inline void store_head(void *ctx, enum offload_place place, stru
 
 /* Makes the reply of the frame. Ethernet's least length (IEEE 802.3 4A.2.3.2.4) is kept where the request had it. */
 static __always_inline enum offload_outcome write_reply(void *ctx, enum offload_place place, const struct offload *nic,
-							struct workspace *work, struct exchange *exchange, __u32 at)
+							struct workspace *work, struct exchange *exchange, __u64 *page, __u32 at)
 {
-	__u64 *page = page_of(work->table, at), *record = words_at(work->table, at, TABLE_RECORD_BODY), reply, sum;
-	__u32 reply_len, udp_len, len, frame_len;
+	__u64 *record = words_in(page, at, TABLE_RECORD_BODY), reply, sum;
+	__u32 reply_len, udp_len, len, frame_len, copies_at, copy_count;
 
-	if (!page || !record)
+	if (!record)
 		return OFFLOAD_NO_TABLE;
 	reply = record[TABLE_RECORD_REPLY];
 	reply_len = part16(reply, 0);
@@ -363,8 +375,10 @@ static __always_inline enum offload_outcome write_reply(void *ctx, enum offload_
 
 	store_template(ctx, place, exchange->payload_at, page, at + TABLE_RECORD_BODY, reply_len);
 	sum = part16(reply, 1);
-	sum += store_copies(ctx, place, work, exchange->payload_at,
-			    behind_rest(at, record, work->key_words), part16(reply, 2) & 0xff);
+	copies_at = behind_rest(at, record, work->key_words);
+	copy_count = part16(reply, 2) & 0xff;
+	sum += place == PLACE_XDP ? offload_copy_in_xdp(ctx, work, exchange->payload_at, copies_at, copy_count) :
+				    offload_copy_in_tc(ctx, work, exchange->payload_at, copies_at, copy_count);
 	store_head(ctx, place, work, exchange, udp_len, sum);
 	if (frame_len > len && frame_len - len <= sizeof(work->zeros))
 		store_bytes(ctx, place, len, work->zeros, frame_len - len);
@@ -377,7 +391,7 @@ static __always_inline enum offload_outcome serve(void *ctx, enum offload_place 
 						  struct workspace *work, struct exchange *exchange)
 {
 	enum offload_outcome outcome = read_request(ctx, place, nic, work, exchange);
-	__u64 *record, reply;
+	__u64 *page, *record, reply;
 	__u32 at;
 
 	if (outcome != OFFLOAD_ANSWERED)
@@ -387,12 +401,13 @@ static __always_inline enum offload_outcome serve(void *ctx, enum offload_place 
 		return page_of(work->table, 0) ? OFFLOAD_MISS : OFFLOAD_NO_TABLE;
 	if (!has_good_checksum(work, exchange))
 		return OFFLOAD_CHECKSUM;
-	record = words_at(work->table, at, TABLE_RECORD_BODY);
+	page = page_of(work->table, at);
+	record = words_in(page, at, TABLE_RECORD_BODY);
 	if (!record)
 		return OFFLOAD_NO_TABLE;
 	reply = record[TABLE_RECORD_REPLY];
 	if (part16(reply, 0))
-		return write_reply(ctx, place, nic, work, exchange, at);
+		return write_reply(ctx, place, nic, work, exchange, page, at);
 	__sync_fetch_and_add(record, 1);
 	offload_invalidate(work, behind_rest(at, record, work->key_words), part16(reply, 2) >> 8);
 	return OFFLOAD_INVALIDATED;

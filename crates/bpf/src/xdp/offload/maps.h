@@ -29,6 +29,7 @@ struct workspace {
 	__u8 payload[3072]; /* room for the longest copy from the last byte, as the verifier counts */
 	__u64 key[256];
 	__u64 seed;
+	__u64 buckets;
 	__u64 hash;
 	__u64 last_region; /* of the shape that is tried */
 	__u32 len;         /* of the payload */
@@ -36,6 +37,8 @@ struct workspace {
 	__u32 shape;
 	__u32 next_shape;
 	__u32 key_words;
+	__u32 is_exact; /* the shape is for one length */
+	__u32 forgotten;
 	__u32 padding;
 	__u8 head[HEAD_LEN];
 	__u8 zeros[64];

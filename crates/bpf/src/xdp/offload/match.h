@@ -26,10 +26,9 @@ static __always_inline __u64 *page_of(__u32 table, __u32 at)
 	return pages ? bpf_map_lookup_elem(pages, &page) : NULL;
 }
 
-/* Where `count` words at `at` are, or NULL if they are not all in one page. */
-static __always_inline __u64 *words_at(__u32 table, __u32 at, __u32 count)
+/* Where `count` words at `at` are in their page, or NULL if it has not all of them. */
+static __always_inline __u64 *words_in(__u64 *page, __u32 at, __u32 count)
 {
-	__u64 *page = page_of(table, at);
 	__u32 index = at & (TABLE_PAGE_WORDS - 1);
 
 	barrier_var(index);
@@ -38,6 +37,11 @@ static __always_inline __u64 *words_at(__u32 table, __u32 at, __u32 count)
 	/* Or it is added to before it was looked at. */
 	barrier_var(page);
 	return page + index;
+}
+
+static __always_inline __u64 *words_at(__u32 table, __u32 at, __u32 count)
+{
+	return words_in(page_of(table, at), at, count);
 }
 
 static __always_inline __u32 part16(__u64 word, __u32 number)
@@ -87,6 +91,13 @@ static __always_inline __u64 append(struct workspace *work, __u32 to, __u64 word
 	return hash ^ hash >> 32;
 }
 
+/* A number as if it were unknown: what follows a loop is then checked once, not once for each of its ends. */
+static __always_inline __u32 forget(struct workspace *work, __u32 number)
+{
+	*(volatile __u32 *)&work->forgotten = number;
+	return *(volatile __u32 *)&work->forgotten;
+}
+
 /* Appends a region to the key, from its word `to` on, and to its hash; the number of words then. */
 __noinline __u32 offload_gather(struct workspace *work, __u64 region, __u32 to)
 {
@@ -105,8 +116,8 @@ __noinline __u32 offload_gather(struct workspace *work, __u64 region, __u32 to)
 			return 0;
 		hash = append(work, to, folded(load_word(work->payload + at), fold), hash);
 	}
-	barrier_var(at);
-	barrier_var(to);
+	at = forget(work, at);
+	to = forget(work, to);
 	if (len & 7 && at <= TABLE_REQUEST_LEN_MAX && to < KEY_WORDS_MAX) {
 		hash = append(work, to, folded(load_word(work->payload + at) & first_bytes(len & 7), fold), hash);
 		to++;
@@ -137,7 +148,7 @@ __noinline int offload_same_key(const struct workspace *work, __u32 at)
 }
 
 /* Whether the request has in a region what the table has at `at`. */
-__noinline int offload_same_rest(const struct workspace *work, __u64 region, __u32 at)
+__noinline int offload_same_rest(struct workspace *work, __u64 region, __u32 at)
 {
 	__u32 from = part16(region, 0), len = part16(region, 1);
 	__u32 index = at & (TABLE_PAGE_WORDS - 1);
@@ -160,8 +171,8 @@ __noinline int offload_same_rest(const struct workspace *work, __u64 region, __u
 	}
 	if (!(len & 7))
 		return 1;
-	barrier_var(index);
-	barrier_var(from);
+	index = forget(work, index);
+	from = forget(work, from);
 	if (index >= TABLE_PAGE_WORDS || from > TABLE_REQUEST_LEN_MAX)
 		return 0;
 	return page[index] == folded(load_word(work->payload + from) & first_bytes(len & 7), fold);
@@ -181,7 +192,7 @@ static __always_inline int is_alive(__u32 table, const __u64 *record, __u32 grou
 }
 
 /* 0, or 1 more than the length of the rest, if the record is of a rule that the request matches. */
-__noinline __u32 offload_matches(const struct workspace *work, __u32 at)
+__noinline __u32 offload_matches(struct workspace *work, __u32 at)
 {
 	__u64 *record, place;
 	__u32 key_at, rest_len;
@@ -210,7 +221,7 @@ __noinline __u32 offload_matches(const struct workspace *work, __u32 at)
 
 /* The record in one of the key's buckets that matches with the longest rest, if that is longer than one found before:
  * address | length plus 1 << 32. */
-__noinline __u64 offload_probe(const struct workspace *work, __u32 at, __u32 tag, __u64 best)
+__noinline __u64 offload_probe(struct workspace *work, __u32 at, __u32 tag, __u64 best)
 {
 	__u64 *bucket, slot;
 	__u32 matched;
@@ -232,18 +243,20 @@ __noinline __u64 offload_probe(const struct workspace *work, __u32 at, __u32 tag
 }
 
 /* The record that the request's key leads to, 0 if there is none. */
-static __always_inline __u32 find_record(const struct workspace *work, const __u64 *header)
+static __always_inline __u32 find_record(struct workspace *work)
 {
-	__u64 buckets = header[TABLE_HEADER_BUCKETS], hash = work->hash, best;
-	__u32 count = buckets, first = (buckets >> 32) * TABLE_PAGE_WORDS, tag, second;
+	__u32 count = work->buckets, first = (work->buckets >> 32) * TABLE_PAGE_WORDS, tag, second;
+	__u64 hash = work->hash, best;
 
 	hash = (hash ^ hash >> 29) * TABLE_FINISHER;
 	hash ^= hash >> 32;
 	tag = hash >> 32;
 	second = tag * TABLE_SECOND_BUCKET;
 	best = offload_probe(work, first + (((hash & 0xffffffff) * count) >> 32) * TABLE_BUCKET_SLOTS, tag, 0);
-	best = offload_probe(work, first + (((__u64)second * count) >> 32) * TABLE_BUCKET_SLOTS, tag, best);
-	return best;
+	/* Rules for one length have no rest, so that no other one matches as well. */
+	if (best && work->is_exact)
+		return best;
+	return offload_probe(work, first + (((__u64)second * count) >> 32) * TABLE_BUCKET_SLOTS, tag, best);
 }
 
 /* Whether the request's region begins as all rules of the shape want it. */
@@ -263,15 +276,14 @@ static __always_inline int is_anchored(const struct workspace *work, const __u64
 /* The record of a rule of this shape that the request matches, 0 if there is none. */
 __noinline __u32 offload_try_shape(struct workspace *work, __u32 index)
 {
-	__u64 *header, *shape, head;
+	__u64 *shape, head;
 	__u32 count, key_words = 0;
 
 	if (!work || index >= TABLE_SHAPE_COUNT_MAX)
 		return 0;
 	work->next_shape = 0;
-	header = page_of(work->table, 0);
 	shape = words_at(work->table, TABLE_SHAPE_PAGE * TABLE_PAGE_WORDS + index * TABLE_SHAPE_WORDS, TABLE_SHAPE_WORDS);
-	if (!header || !shape)
+	if (!shape)
 		return 0;
 	head = *(volatile __u64 *)shape;
 	count = part16(head, 0);
@@ -283,7 +295,7 @@ __noinline __u32 offload_try_shape(struct workspace *work, __u32 index)
 			return 0;
 	}
 	work->shape = index;
-	work->hash = header[TABLE_HEADER_SEED] * (2 * index + 1);
+	work->hash = work->seed * (2 * index + 1);
 	for (__u32 i = 0; i < TABLE_REGION_COUNT_MAX && i < count; i++) {
 		__u64 region = shape[TABLE_SHAPE_REGIONS + i * TABLE_REGION_WORDS + 2];
 
@@ -291,13 +303,13 @@ __noinline __u32 offload_try_shape(struct workspace *work, __u32 index)
 		work->last_region = region;
 	}
 	work->key_words = key_words;
-	return find_record(work, header);
+	return find_record(work);
 }
 
 /* The record of the rule that decides about the request, 0 if none does. */
 __noinline __u32 offload_find(struct workspace *work)
 {
-	__u32 next, found, len, is_any = 0;
+	__u32 next, found, len;
 	__u64 *header;
 
 	if (!work)
@@ -309,12 +321,15 @@ __noinline __u32 offload_find(struct workspace *work)
 	header = page_of(work->table, 0);
 	if (!header || header[0] != TABLE_MAGIC)
 		return 0;
+	work->seed = header[TABLE_HEADER_SEED];
+	work->buckets = header[TABLE_HEADER_BUCKETS];
+	work->is_exact = 1;
 	next = header[TABLE_HEADER_BY_LEN + len];
 	for (__u32 i = 0; i < TABLE_SHAPES_TRIED_MAX + 1; i++) {
 		if (!next) {
-			if (is_any)
+			if (!work->is_exact)
 				break;
-			is_any = 1;
+			work->is_exact = 0;
 			next = header[TABLE_HEADER_ANY_LEN];
 			if (!next)
 				break;
