@@ -2,7 +2,7 @@
 //! through the same wire, in turns.
 
 use crate::served;
-use crate::web::nginx;
+use crate::web::{COPYING, nginx};
 use crate::wire::Wire;
 use anyhow::{Context, anyhow, ensure};
 use std::io::{Read, Write};
@@ -20,7 +20,6 @@ const REST: Duration = Duration::from_millis(2);
 /// Of TCP with timestamps on a path with an MTU of 1,500.
 const SEGMENT_LEN: f64 = 1448.0;
 const MIB: f64 = 1048576.0;
-const NGINX_SENDING: &str = "sendfile off; output_buffers 2 128k;";
 
 /// One bulk stream over a wire that loses
 #[derive(Debug, clap::Args)]
@@ -74,7 +73,7 @@ impl Sender<'_> {
             }
             Self::Nginx { congestion } => {
                 wire.server().set_parameter("ipv4/tcp_congestion_control", congestion)?;
-                let command = nginx(root.path(), address, own, NGINX_SENDING)?;
+                let command = nginx(root.path(), address, own, COPYING)?;
                 let mut server = wire.server().spawn(command)?;
                 wire.near().await_service(&mut server, address, PATIENCE).context("wait for nginx")?;
                 Ok(server)

@@ -14,7 +14,6 @@ use clap::ValueEnum;
 use serde::Serialize;
 use tidegate_testbed::{End, ScratchDir};
 
-use super::content::Body;
 use super::plan::Connection;
 use crate::syscalls::{SyscallCounter, under};
 
@@ -59,11 +58,12 @@ impl ClientKind {
 }
 
 /// What is asked for, and how.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Load {
     pub(crate) client: ClientKind,
     pub(crate) server: SocketAddr,
-    pub(crate) body: Body,
+    /// Below the root, asked for in turn.
+    pub(crate) paths: Vec<String>,
     pub(crate) connection: Connection,
     pub(crate) concurrency: u32,
     pub(crate) seconds: u32,
@@ -121,11 +121,10 @@ impl Load {
         if self.connection == Connection::Close {
             command.args(["--header", "Connection: close"]);
         }
-        let paths = self.body.paths();
-        if paths.len() > 1 {
-            command.arg("--script").arg(scratch.write("paths.lua", any_of(&paths)?)?);
+        if self.paths.len() > 1 {
+            command.arg("--script").arg(scratch.write("paths.lua", any_of(&self.paths)?)?);
         }
-        command.arg(self.url(&paths[0]));
+        command.arg(self.url(self.paths.first().map_or("", String::as_str)));
         Ok(command)
     }
 
@@ -134,7 +133,7 @@ impl Load {
         command.args(["client", "--dev", from.device(), "--from", &fresh_address(from).to_string()]);
         command.args(["--to", &self.server.to_string(), "--seconds", &self.seconds.to_string()]);
         command.args(["--connections", &self.concurrency.to_string()]);
-        command.args(self.body.paths().iter().flat_map(|path| ["--path".to_owned(), format!("/{path}")]));
+        command.args(self.paths.iter().flat_map(|path| ["--path".to_owned(), format!("/{path}")]));
         command.args(from.cpu().iter().flat_map(|cpu| ["--cpu".to_owned(), cpu.to_string()]));
         if self.connection == Connection::Close {
             command.arg("--close");
@@ -146,7 +145,7 @@ impl Load {
         if self.connection == Connection::Close {
             bail!("h2load cannot ask once a connection: choose --client wrk or --connections keep-alive");
         }
-        let urls: String = self.body.paths().iter().map(|path| self.url(path) + "\n").collect();
+        let urls: String = self.paths.iter().map(|path| self.url(path) + "\n").collect();
         let list = scratch.write("urls", urls)?;
         let mut command = Command::new("h2load");
         command.args(["--h1", "--threads", "1", "--clients", &self.concurrency.to_string()]);
@@ -236,17 +235,17 @@ fn parse_h2load(said: &str) -> Option<Seen> {
     })
 }
 
-/// Asks for every path of `body` once and compares each answer with the file: what is compared for speed must
-/// be right, and is warm afterwards.
+/// Asks for every path once and compares each answer with the file: what is compared for speed must be right, and is
+/// warm afterwards.
 pub(crate) fn verify(
     from: &End,
     server: SocketAddr,
-    body: Body,
+    paths: &[String],
     file: impl Fn(&str) -> std::path::PathBuf,
 ) -> anyhow::Result<()> {
-    for path in body.paths() {
-        let answer = from.run(|| fetch(server, &path))?.with_context(|| format!("ask for /{path}"))?;
-        ensure!(answer == read(&file(&path))?, "/{path} came back as other bytes than the file's");
+    for path in paths {
+        let answer = from.run(|| fetch(server, path))?.with_context(|| format!("ask for /{path}"))?;
+        ensure!(answer == read(&file(path))?, "/{path} came back as other bytes than the file's");
     }
     Ok(())
 }
@@ -260,7 +259,9 @@ fn fetch(server: SocketAddr, path: &str) -> anyhow::Result<Vec<u8>> {
     const PATIENCE: Duration = Duration::from_secs(10);
     let mut stream = TcpStream::connect_timeout(&server, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    write!(stream, "GET /{path} HTTP/1.1\r\nHost: {server}\r\nConnection: close\r\n\r\n")?;
+    // At once: some servers read but once.
+    let request = format!("GET /{path} HTTP/1.1\r\nHost: {server}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes())?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer)?;
     let head_len =

@@ -24,12 +24,13 @@ use std::path::PathBuf;
 use anyhow::Context;
 use tidegate_testbed::{Layout, Testbed};
 
-use self::client::ClientKind;
-use self::content::Content;
-use self::plan::{Connection, Plan};
+pub(crate) use self::client::{ClientKind, Load, verify};
+pub(crate) use self::content::{Body, Content};
+pub(crate) use self::plan::Connection;
+use self::plan::Plan;
 use self::report::Report;
 use self::server::ServerKind;
-pub(crate) use self::server::nginx;
+pub(crate) use self::server::{COPYING, SENDFILE, nginx};
 use self::turn::{Sample, Turn};
 use crate::binary::tidegate_binary;
 use crate::machine::Machine;
@@ -110,7 +111,7 @@ fn measure(plan: &Plan, binaries: &server::Binaries, content: &Content) -> anyho
 }
 
 /// Room for many connections that end at once, and interrupts deferred; the same for every server.
-fn prepare(bed: &Testbed, is_deferred: bool) -> anyhow::Result<()> {
+pub(crate) fn prepare(bed: &Testbed, is_deferred: bool) -> anyhow::Result<()> {
     if is_deferred {
         terms::defer_interrupts(bed)?;
     }

@@ -89,8 +89,8 @@ impl Binaries {
         match server {
             ServerKind::PreCopy => Ok(self.tidegate(root, end, address, "pre-copy")),
             ServerKind::MemCopy => Ok(self.tidegate(root, end, address, "memcopy")),
-            ServerKind::Nginx => nginx(root, address, scratch, "sendfile off; output_buffers 2 128k;"),
-            ServerKind::NginxSendfile => nginx(root, address, scratch, "sendfile on; tcp_nopush on;"),
+            ServerKind::Nginx => nginx(root, address, scratch, COPYING),
+            ServerKind::NginxSendfile => nginx(root, address, scratch, SENDFILE),
             ServerKind::H2o => h2o(root, address, scratch),
         }
     }
@@ -102,6 +102,10 @@ impl Binaries {
         command
     }
 }
+
+/// How nginx sends files: as bytes that it read, its fast way on veth, or as the kernel finds them.
+pub(crate) const COPYING: &str = "sendfile off; output_buffers 2 128k;";
+pub(crate) const SENDFILE: &str = "sendfile on; tcp_nopush on;";
 
 /// One process, no logs, files kept open, connections kept for good.
 pub(crate) fn nginx(

@@ -81,7 +81,8 @@ impl Turn<'_> {
     }
 
     fn fill(&self, cell: Cell, process: &Process, scratch: &ScratchDir) -> anyhow::Result<Sample> {
-        verify(self.bed.client(), self.address(), cell.body, |path| self.content.file(path))?;
+        let paths = cell.body.paths();
+        verify(self.bed.client(), self.address(), &paths, |path| self.content.file(path))?;
         let load = self.load(cell, self.plan.seconds);
         let meter = ServerMeter::start(self.bed.server(), process)?;
         let seen = load.apply(self.bed.client(), scratch, None)?;
@@ -108,7 +109,7 @@ impl Turn<'_> {
         Load {
             client: cell.client,
             server: self.address(),
-            body: cell.body,
+            paths: cell.body.paths(),
             connection: cell.connection,
             concurrency: self.plan.concurrency,
             seconds,
