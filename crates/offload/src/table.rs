@@ -238,7 +238,8 @@ impl<M: Memory> Table<M> {
         }
     }
 
-    /// Puts a rule into a place, instead of what is there. Requests meet the old one or the new one.
+    /// Puts a rule into a place, instead of what is there. Requests meet the old one or the new one. Hits go on from the old one's;
+    /// those that it has in that very moment are lost.
     pub fn put(&mut self, id: RuleId, rule: &Rule) -> Result<(), PutError> {
         let ticket = self.ticket(id)?;
         self.put_with(id, ticket, rule)

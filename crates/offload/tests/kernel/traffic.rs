@@ -1,9 +1,9 @@
 //! Servers that know of nothing, on a veth: what their rules answer comes from the kernel, the rest from them.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tidegate_bpf::{
@@ -354,4 +354,66 @@ fn dig(scene: &Scene, server: SocketAddr) {
     let (before, missed) = (scene.count(OffloadOutcome::Answered), scene.count(OffloadOutcome::Miss));
     assert_eq!(dig(&["hot.example", "A"]), "192.0.2.80\n");
     assert!(scene.count(OffloadOutcome::Answered) == before && scene.count(OffloadOutcome::Miss) > missed);
+}
+
+/// What a rule answers in its `version`: the version, as often as the reply is long.
+fn versioned(version: u32) -> Rule {
+    let count = 50 + version as usize % 200;
+    rule("key", version.to_be_bytes().repeat(count))
+}
+
+/// A client's questions while the rule that answers them is replaced, and its room used again and again: each reply is of one
+/// version, and none is older than one that was seen before.
+#[test]
+fn replies_are_whole_while_rules_change() {
+    const VERSIONS: u32 = 1000;
+    const REPLIES: u64 = 500;
+    let Some(mut scene) = Scene::new(By::DriverAndTc, 7002) else { return };
+    scene.table = table_in(&scene.program, Capacity { rule_count: 10, record_bytes: 1 });
+    let id = scene.table.insert(&versioned(0)).expect("room");
+    let server = scene.addresses(7002)[0];
+    let Scene { bed, table, .. } = &mut scene;
+    let (client, is_over, reply_count) = (bed.client(), AtomicBool::new(false), AtomicU64::new(0));
+    let (last, seen) = std::thread::scope(|scope| {
+        let follow = || follow_versions(server, client.ipv4(), &reply_count, &is_over);
+        let asking = scope.spawn(move || client.run(follow));
+        let mut version = 0;
+        // Both long enough for places to be used again under a reader, however the two are scheduled.
+        while (version < VERSIONS || reply_count.load(Ordering::Relaxed) < REPLIES) && !asking.is_finished() {
+            version += 1;
+            table.put(id, &versioned(version)).expect("room");
+        }
+        is_over.store(true, Ordering::Relaxed);
+        let seen =
+            asking.join().expect("the client found nothing wrong").expect("root may enter a namespace");
+        (version, seen)
+    });
+    let reply_count = reply_count.into_inner();
+    eprintln!("{reply_count} replies while {last} versions were put, the last one seen was {seen}");
+    // Those in the moments of replacement may be missing.
+    let hits = table.status(id).expect("a rule").hits;
+    assert!(hits > 0 && hits <= reply_count, "{hits} hits, {reply_count} replies");
+}
+
+/// Asks until it is over; the last version.
+fn follow_versions(
+    server: SocketAddr,
+    client: Ipv4Addr,
+    reply_count: &AtomicU64,
+    is_over: &AtomicBool,
+) -> u32 {
+    let socket = UdpSocket::bind((client, 0)).expect("a free port");
+    socket.set_read_timeout(Some(PATIENCE)).expect("a time is not zero");
+    let (mut seen, mut reply) = (0, [0; 2048]);
+    while !is_over.load(Ordering::Relaxed) {
+        socket.send_to(b"key", server).expect("the client can send");
+        let len = socket.recv(&mut reply).expect("the kernel answers, there is nobody else");
+        let number = |word: &[u8]| u32::from_be_bytes(word.try_into().expect("whole words"));
+        let versions: Vec<u32> = reply[..len].chunks(4).map(number).collect();
+        let version = versions[0];
+        assert!(version >= seen && versions == vec![version; 50 + version as usize % 200], "{versions:?}");
+        seen = version;
+        reply_count.fetch_add(1, Ordering::Relaxed);
+    }
+    seen
 }
