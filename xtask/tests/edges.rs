@@ -21,10 +21,10 @@ const ALLOWED: [(&str, &[&str]); 35] = [
     ("port", &["base", "packet", "sys", "bpf"]),
     ("stack", &["base", "wire", "packet", "tcp"]),
     ("fastopen", &["base", "wire", "tcp"]),
-    ("socket", &["base", "wire", "packet", "sys", "tcp", "port", "stack"]),
+    ("mux", &["base", "wire", "sys", "bpf", "port", "stack"]),
+    ("socket", &["base", "wire", "packet", "sys", "bpf", "tcp", "port", "stack", "mux"]),
     ("net", &["base", "sys", "socket"]),
     ("pipeline", &["base", "packet", "port", "sys"]),
-    ("mux", &["base", "wire", "sys", "bpf", "port", "stack"]),
     ("offload", &["base", "bpf"]),
     ("content", &["base", "packet", "sys"]),
     ("modules", &["base", "wire", "table", "packet", "port", "stack", "pipeline"]),
@@ -47,6 +47,7 @@ const ALLOWED: [(&str, &[&str]); 35] = [
     ("dashboard", &["layout", "control"]),
     ("testbed", &["sys"]),
     ("fixture", &["base", "wire", "packet", "sys", "bpf", "port", "stack", "pipeline", "modules", "testbed"]),
+    ("capi", &["base", "wire", "packet", "sys", "bbr", "fastopen", "stack", "socket"]),
     (
         "cli",
         &[
@@ -81,7 +82,6 @@ const ALLOWED: [(&str, &[&str]); 35] = [
             "content", "modules", "web", "dns", "testbed",
         ],
     ),
-    ("capi", &["base", "wire", "packet", "sys", "bpf", "bbr", "fastopen", "port", "stack", "socket", "mux"]),
     ("xtask", &[]),
 ];
 

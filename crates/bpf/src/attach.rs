@@ -95,6 +95,14 @@ pub enum AttachError {
         /// What the kernel returned.
         source: io::Error,
     },
+    /// The link is on a device of that number in another network namespace.
+    #[error(
+        "the device with index {ifindex} runs another program than the link has: it is of another network namespace"
+    )]
+    Elsewhere {
+        /// The device.
+        ifindex: u32,
+    },
     /// The kernel did not tell about the device or the link.
     #[error("cannot query the XDP program of the device with index {ifindex}: {source}")]
     Query {
@@ -131,6 +139,14 @@ impl Attachment {
         self.driver_refusal.as_ref()
     }
 
+    /// Whether it still is: the device may be gone, and anybody with the rights may have taken the program off.
+    pub fn is_attached(&self) -> Result<bool, AttachError> {
+        let info = LinkInfo::from_fd(self.link.as_fd());
+        let info = info
+            .map_err(|error| AttachError::Query { ifindex: self.ifindex, source: io::Error::other(error) })?;
+        Ok(device_of(&info).is_some())
+    }
+
     /// The kernel's number of the link, as `bpftool link` shows it.
     pub fn link_id(&self) -> io::Result<u32> {
         LinkInfo::from_fd(self.link.as_fd()).map(|info| info.id).map_err(io::Error::other)
@@ -163,14 +179,19 @@ impl Attachment {
         Ok((program_id != 0).then(|| program_name(program_id)))
     }
 
-    /// The attachment of a link that exists; `None` where its device is gone or the program was detached.
+    /// The attachment of a link that exists, on a device of this thread's network namespace; `None` where the device is
+    /// gone or the program was detached. A link does not tell its namespace: what its device runs does.
     pub(crate) fn of_link(link: OwnedFd) -> Result<Option<Self>, AttachError> {
         let info = LinkInfo::from_fd(link.as_fd())
             .map_err(|source| AttachError::Query { ifindex: 0, source: io::Error::other(source) })?;
         let Some(ifindex) = device_of(&info) else {
             return Ok(None);
         };
-        let mode = attached_mode(query(ifindex)?);
+        let attached = query(ifindex)?;
+        if attached.id() != info.prog_id {
+            return Err(AttachError::Elsewhere { ifindex });
+        }
+        let mode = attached_mode(attached);
         Ok(mode.map(|mode| Self { link, ifindex, mode, driver_refusal: None }))
     }
 }

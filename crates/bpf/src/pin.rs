@@ -24,7 +24,7 @@ use crate::attach::{AttachError, Attachment};
 use crate::program::{Maps, Programs, XdpProgram};
 use crate::raw;
 
-/// Where devices' directories are.
+/// Where devices' directories are unless told otherwise.
 pub const PIN_ROOT: &str = "/sys/fs/bpf/tidegate";
 
 const LINK: &str = "link";
@@ -51,6 +51,16 @@ pub enum PinError {
     #[error("{} was pinned by another version of tidegate: remove it and attach anew", path.display())]
     OtherVersion {
         /// The map that differs.
+        path: PathBuf,
+    },
+    /// The device is one of another network namespace.
+    #[error(
+        "what is pinned at {} is on a device of another network namespace: name another directory with --pins, or take \
+         it off there with: tidegate detach",
+        path.display()
+    )]
+    Elsewhere {
+        /// The device's directory.
         path: PathBuf,
     },
     /// The device is gone, or the program was taken off it.
@@ -84,11 +94,6 @@ pub struct PinDirectory {
 }
 
 impl PinDirectory {
-    /// The directory of device `name` under [`PIN_ROOT`].
-    pub fn of(name: &str) -> Result<Self, PinError> {
-        Self::under(Path::new(PIN_ROOT), name)
-    }
-
     /// The directory of device `name` under `root`, which must be in a bpf file system.
     pub fn under(root: &Path, name: &str) -> Result<Self, PinError> {
         if name.is_empty() || name == "." || name == ".." || name.contains(['/', ':']) {
@@ -124,9 +129,8 @@ impl PinDirectory {
 
     /// Opens what an earlier process pinned.
     pub fn open(&self) -> Result<(XdpProgram, Attachment), PinError> {
-        if !self.is_pinned() {
-            return Err(PinError::Absent { path: self.path.clone() });
-        }
+        // First of all: what is another namespace's is none of ours, of whatever version.
+        let attachment = self.attachment()?;
         let maps = Maps::try_collect(|name| self.open_map(name))?;
         self.check_version(&maps)?;
         let programs = Programs::try_collect(|name| {
@@ -134,7 +138,16 @@ impl PinDirectory {
             ProgramHandle::from_pinned_path(&path)
                 .map_err(|source| failed("open", &path, io::Error::other(source)))
         })?;
-        Ok((XdpProgram { programs, maps }, self.open_attachment()?))
+        Ok((XdpProgram { programs, maps }, attachment))
+    }
+
+    /// What is pinned of the link, if that is on a device of this thread's network namespace.
+    pub fn attachment(&self) -> Result<Attachment, PinError> {
+        if self.is_pinned() {
+            self.open_attachment()
+        } else {
+            Err(PinError::Absent { path: self.path.clone() })
+        }
     }
 
     /// Takes the program off the device, also where a process still holds it, and removes the directory.
@@ -178,7 +191,14 @@ impl PinDirectory {
     fn open_attachment(&self) -> Result<Attachment, PinError> {
         let path = self.path.join(LINK);
         let link = raw::open_pinned(&path).map_err(|source| failed("open", &path, source))?;
-        Attachment::of_link(link)?.ok_or_else(|| PinError::Defunct { path: self.path.clone() })
+        match Attachment::of_link(link) {
+            Ok(Some(attachment)) => Ok(attachment),
+            Ok(None) => Err(PinError::Defunct { path: self.path.clone() }),
+            Err(AttachError::NoDevice { .. } | AttachError::Elsewhere { .. }) => {
+                Err(PinError::Elsewhere { path: self.path.clone() })
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Numbers are only ever appended (`xdp/abi.h`), so equal sizes are equal meanings.

@@ -13,7 +13,6 @@
 mod abi;
 mod address;
 mod border;
-mod device;
 pub mod frames;
 mod info;
 mod lease;

@@ -1,23 +1,19 @@
 //! Stacks by number: each behind a lock of its own, found by a number that is not used again.
 
 use crate::border::{Errno, call, text};
-use crate::device;
 use crate::frames::{MTU_MAX, Outbox};
 use crate::lease;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{CString, c_char, c_int};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use tidegate_base::{HashKey, Instant};
-use tidegate_socket::{Host, Runtime, RuntimeConfig};
+use tidegate_socket::{Host, OpenError, Runtime, RuntimeConfig};
 use tidegate_stack::{Interface, Limits, Ownership, Secrets, TcpConfig};
 use tidegate_sys::{errno, random};
 use tidegate_wire::MacAddr;
-
-/// What a stack has of others', given back when it is dropped.
-type Hold = Box<dyn Send>;
 
 /// What carries a stack's frames.
 pub(crate) enum Engine {
@@ -30,8 +26,6 @@ pub(crate) enum Engine {
 /// One stack.
 pub(crate) struct Stack {
     pub(crate) engine: Engine,
-    /// What it has of the host's, until it is closed.
-    _share: Option<Hold>,
     /// A thread sleeps until there is something to do.
     pub(crate) sleeper_count: usize,
 }
@@ -92,11 +86,11 @@ impl Stack {
     }
 }
 
-fn add(engine: Engine, fd: Option<OwnedFd>, share: Option<Hold>) -> Result<c_int, Errno> {
+fn add(engine: Engine, fd: Option<OwnedFd>) -> Result<c_int, Errno> {
     let mut table = table().write().unwrap_or_else(PoisonError::into_inner);
     let number = table.last.checked_add(1).ok_or(Errno(errno::EMFILE))?;
     table.last = number;
-    let stack = Mutex::new(Stack { engine, _share: share, sleeper_count: 0 });
+    let stack = Mutex::new(Stack { engine, sleeper_count: 0 });
     table.stacks.insert(number, Arc::new(Shared { stack, fd }));
     Ok(number)
 }
@@ -116,6 +110,16 @@ fn addresses(list: &str) -> Result<Vec<IpAddr>, Errno> {
     let parse = |text: &str| {
         text.trim().parse().map_err(|_| {
             explain(errno::EINVAL, format!("`{text}` is no address: write them as in 10.0.0.2,fd77::2"))
+        })
+    };
+    list.split(',').map(parse).collect()
+}
+
+fn places(list: &str) -> Result<Vec<SocketAddr>, Errno> {
+    let parse = |text: &str| {
+        text.trim().parse().map_err(|_| {
+            let why = format!("`{text}` is no address and port: write them as in 10.0.0.2:80,[fd77::2]:80");
+            explain(errno::EINVAL, why)
         })
     };
     list.split(',').map(parse).collect()
@@ -144,7 +148,7 @@ pub unsafe extern "C" fn tg_stack_new(addresses: *const c_char, mac: *const u8, 
         let outbox = Outbox::new().map_err(|error| explain(errno::ENOMEM, error))?;
         let (config, limits) = (TcpConfig::default(), Limits::default());
         let host = Host::new(Instant::ZERO, interface, config, limits, &secrets, outbox);
-        add(Engine::Frames(Box::new(host)), None, None)
+        add(Engine::Frames(Box::new(host)), None)
     })
 }
 
@@ -162,30 +166,35 @@ pub unsafe extern "C" fn tg_open(port: *const c_char, addresses: *const c_char) 
     call(|| {
         // SAFETY: the caller's promise.
         let (port, list) = unsafe { (text(port)?, text(addresses)?) };
-        match port.split_once(':') {
-            Some(("tap", name)) => {
-                let opened = Runtime::on_tap(name, self::addresses(list)?, RuntimeConfig::default());
-                run(opened.map_err(|error| explain(errno::EACCES, error))?, None)
-            }
-            Some(("dev", name)) => {
-                let (runtime, share) = device::open(name, list)?;
-                run(runtime, Some(Box::new(share)))
-            }
+        let config = RuntimeConfig::default();
+        let opened = match port.split_once(':') {
+            Some(("tap", name)) => Runtime::on_tap(name, self::addresses(list)?, config),
+            Some(("dev", name)) => Runtime::on_device(name, &places(list)?, config),
             Some(("mux", place)) => {
-                let (runtime, keeper) = lease::open(place, list)?;
-                run(runtime, Some(Box::new(keeper)))
+                let (path, wanted) = lease::parse(place)?;
+                Runtime::on_mux(path, &wanted, &places(list)?, config)
             }
-            _ => Err(explain(
-                errno::EINVAL,
-                format!("`{port}` is no port: write tap:NAME, dev:NAME or mux:NAME"),
-            )),
-        }
+            _ => {
+                let why = format!("`{port}` is no port: write tap:NAME, dev:NAME or mux:NAME");
+                return Err(explain(errno::EINVAL, why));
+            }
+        };
+        let runtime = opened.map_err(unopened)?;
+        let fd = runtime.descriptor().map_err(|error| explain(errno::EMFILE, error))?;
+        add(Engine::Running(Box::new(runtime)), Some(fd))
     })
 }
 
-fn run(runtime: Runtime, share: Option<Hold>) -> Result<c_int, Errno> {
-    let fd = runtime.descriptor().map_err(|error| explain(errno::EMFILE, error))?;
-    add(Engine::Running(Box::new(runtime)), Some(fd), share)
+fn unopened(error: OpenError) -> Errno {
+    let number = match error {
+        OpenError::Places(_) => errno::EINVAL,
+        OpenError::Pool(_) => errno::ENOMEM,
+        OpenError::Descriptor(_) => errno::EMFILE,
+        OpenError::Keeper(_) => errno::EAGAIN,
+        OpenError::Random(_) => errno::EIO,
+        _ => errno::EACCES,
+    };
+    explain(number, error)
 }
 
 /// Why tg_open or tg_stack_new failed last on this thread, in words; never NULL. Good until they fail again.

@@ -103,6 +103,9 @@ pub(crate) enum Command {
     Detach {
         /// The interface
         dev: String,
+        /// Where the daemon pinned it
+        #[arg(long, value_name = "DIR", default_value = tidegate_bpf::PIN_ROOT)]
+        pins: PathBuf,
     },
     /// Make, remove or enter the network namespaces that tests and benches use
     Testbed(TestbedArgs),
@@ -114,6 +117,7 @@ const DAEMON_EXAMPLES: &str = "\
 Examples:
   tidegate daemon                                   controllers find it at 127.0.0.1:10514, as they do BESS
   tidegate daemon --socket /run/tidegate/control    and on a Unix socket, for its owner alone
+  tidegate daemon --mux                             give addresses and ports to stacks of other processes: tidegate mux
   tidegate daemon --web 127.0.0.1:8080              and a page with the live graph: http://127.0.0.1:8080/
   bessctl daemon connect; bessctl run my_pipeline   what a controller of BESS then does";
 
@@ -138,6 +142,9 @@ pub(crate) struct DaemonArgs {
     /// Give NICs' addresses and ports to stacks of other processes, which ask at this Unix socket
     #[arg(long, value_name = "PATH", num_args = 0..=1, default_missing_value = tidegate_mux::server::SOCKET_PATH)]
     pub(crate) mux: Option<PathBuf>,
+    /// Pin what stacks need while no daemon runs there, in a bpf file system; each daemon needs a directory of its own
+    #[arg(long, value_name = "DIR", requires = "mux", default_value = tidegate_bpf::PIN_ROOT)]
+    pub(crate) pins: PathBuf,
 }
 
 /// Flags of `tidegate stats`.

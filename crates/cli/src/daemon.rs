@@ -10,10 +10,12 @@ use crate::stats::{Desk, Endpoint, Listener};
 use crate::supervisor;
 use anyhow::{Context, Result};
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 use tidegate_control::{Listen, ListenError, Server, queue};
 use tidegate_daemon::Daemon;
 use tidegate_dashboard::Dashboard;
+use tidegate_mux::MuxError;
 
 /// Runs what controllers build until a signal or a controller ends it.
 pub(crate) fn daemon(args: &DaemonArgs) -> Result<()> {
@@ -42,7 +44,7 @@ pub(crate) fn keep(
     let page = page.map_err(|error| wrong_input(format!("--web: {error}")))?;
     // Who calls already waits for the thread below.
     let server = Server::start(&listen, caller).map_err(refused)?;
-    args.mux.as_deref().map(|path| daemon.open_mux(path)).transpose()?;
+    args.mux.as_deref().map(|path| open_mux(&mut daemon, path, &args.pins)).transpose()?;
     begin(&mut daemon)?;
     let control = std::thread::Builder::new().name("control".into());
     let control = control.spawn(move || daemon.run(&calls)).context("could not start the control thread")?;
@@ -66,6 +68,13 @@ pub(crate) fn keep(
     // A panic there was answered and reported when it happened.
     let _ = control.join();
     Ok(())
+}
+
+fn open_mux(daemon: &mut Daemon, path: &Path, pins: &Path) -> Result<()> {
+    daemon.open_mux(path, pins).map_err(|error| match error {
+        MuxError::Input(text) => wrong_input(text),
+        other => other.into(),
+    })
 }
 
 fn refused(error: ListenError) -> anyhow::Error {

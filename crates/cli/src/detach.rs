@@ -1,28 +1,39 @@
 //! `tidegate detach DEV`: the interface is the host's alone again.
 //!
-//! Only Tidegate's own program is taken off: pinned by a daemon, or held by a process that is still there.
+//! Only Tidegate's own program is taken off: pinned by a daemon, or held by a process that is still there. What is pinned
+//! for a device of that name in another network namespace stays.
 
 use crate::exit::wrong_input;
 use anyhow::{Result, anyhow, bail};
-use tidegate_bpf::{Attachment, PinDirectory};
+use std::path::Path;
+use tidegate_bpf::{Attachment, PinDirectory, PinError};
 use tidegate_sys::netlink::Netlink;
 
 /// The name that our program has in the kernel.
 const PROGRAM: &str = "tidegate";
 
 /// Takes the program off; nothing there is no error, but it is said.
-pub(crate) fn detach(device: &str) -> Result<String> {
+pub(crate) fn detach(device: &str, pins: &Path) -> Result<String> {
     let links = Netlink::open()?.links()?;
     let Some(link) = links.iter().find(|link| link.name == device) else {
         let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
         return Err(wrong_input(format!("there is no interface {device}: there are {}", names.join(", "))));
     };
-    let pinned = PinDirectory::of(device).map_err(|error| wrong_input(error.to_string()))?;
-    if pinned.is_pinned() {
-        pinned.remove()?;
-        return Ok(format!("{device}: the pinned program is off, and what was pinned is removed"));
+    let pinned = PinDirectory::under(pins, device).map_err(|error| wrong_input(error.to_string()))?;
+    match pinned.attachment() {
+        Ok(attachment) if attachment.ifindex() == link.ifindex => {
+            pinned.remove()?;
+            Ok(format!("{device}: the pinned program is off, and what was pinned is removed"))
+        }
+        Err(PinError::Defunct { .. }) => {
+            pinned.remove()?;
+            detach_unpinned(device, link.ifindex)
+        }
+        Ok(_) | Err(PinError::Absent { .. } | PinError::Elsewhere { .. }) => {
+            detach_unpinned(device, link.ifindex)
+        }
+        Err(error) => Err(error.into()),
     }
-    detach_unpinned(device, link.ifindex)
 }
 
 fn detach_unpinned(device: &str, ifindex: u32) -> Result<String> {

@@ -62,7 +62,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Graph(args) => client::graph(&args)?,
         Command::Capture(args) => client::capture(&args)?,
         Command::Stats(args) => stats::command::stats(&args)?,
-        Command::Detach { dev } => say(&detach::detach(&dev)?)?,
+        Command::Detach { dev, pins } => say(&detach::detach(&dev, &pins)?)?,
         Command::Testbed(args) => return testbed::testbed(&args.action),
         Command::Version => say(concat!("tidegate ", env!("CARGO_PKG_VERSION")))?,
     }

@@ -7,7 +7,7 @@ use crossbeam_channel::{Receiver, never};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
-use tidegate_bpf::{ModeChoice, PIN_ROOT};
+use tidegate_bpf::ModeChoice;
 use tidegate_mux::server::{Event, Server};
 use tidegate_mux::{Desk, Ground, MuxError, Nic, find_link};
 use tidegate_sys::netlink::Netlink;
@@ -75,11 +75,15 @@ impl Mux {
 
 impl Daemon {
     /// Serves stacks of other processes over a socket at `path`, and goes on with those of an earlier daemon. What is needed
-    /// for that is in a file beside it.
-    pub fn open_mux(&mut self, path: &Path) -> Result<(), MuxError> {
+    /// for that is in a file beside it, and pinned below `pins`, a directory in a bpf file system that no other daemon has.
+    pub fn open_mux(&mut self, path: &Path, pins: &Path) -> Result<(), MuxError> {
+        if path.to_string_lossy().starts_with('@') {
+            let text = format!("--mux {}: there is a file beside the socket: name a path", path.display());
+            return Err(MuxError::Input(text));
+        }
         // The socket first: a second daemon is refused by it before it touches what the first one has.
         let (server, events) = Server::start(&path.to_string_lossy())?;
-        let desk = Desk::open(path.with_extension("state"), PIN_ROOT.into())?;
+        let desk = Desk::open(path.with_extension("state"), pins.into())?;
         self.mux = Mux { desk: Some(desk), server: Some(server), events, ..Mux::default() };
         Ok(())
     }

@@ -10,6 +10,7 @@ use crate::error::{Attempt, MuxError, Result, wrong_input};
 use crate::ground::{Ground, placeholder};
 use crate::message::{Answer, Place, Request};
 use crate::nic::{Nic, find_link};
+use crate::pins::PinRoot;
 use crate::registry::{
     Applicant, Binding, Grade, Limits, Owner, RECLAIM_PATIENCE, Registry, Reservation, Stack, Token, Wanted,
 };
@@ -68,8 +69,10 @@ pub struct Desk {
 
 impl Desk {
     /// Goes on where the state file says that an earlier daemon was, if there is one. Programs are pinned below
-    /// `pin_root`, which is in a bpf file system. Needs what XDP and network namespaces need.
+    /// `pin_root`, which is in a bpf file system, and which no other daemon has. Needs what XDP and network namespaces need.
     pub fn open(state: PathBuf, pin_root: PathBuf) -> Result<Self> {
+        // First of all: a second daemon is refused by it before it touches what the first one has.
+        let pin_root = PinRoot::claim(pin_root)?;
         let registry = match fs::read_to_string(&state) {
             Ok(text) => Registry::restore(Limits::default(), &text, Instant::now())
                 .attempting(|| format!("could not read {}", state.display()))?,
@@ -235,7 +238,7 @@ impl Desk {
             return Err(wrong_input("the stack is gone: attach anew"));
         };
         let nic = Arc::clone(nic);
-        check_address(tuple, &nic)?;
+        check_address(tuple, &nic.name, nic.ifindex)?;
         let before = self.ground.registry().clone();
         self.ground.registry().bind(slot, who, tuple)?;
         if before.tuples_of(&Owner::Stack(slot)).contains(&tuple) {
@@ -315,8 +318,9 @@ impl Desk {
 
     /// Keeps a tuple of a NIC for a user's stacks.
     pub fn reserve(&mut self, device: &str, tuple: Tuple, reservation: Reservation) -> Result<()> {
-        let nic = self.nic(device)?;
-        check_address(tuple, &nic)?;
+        // Without the program on it, which costs some NICs a second without frames.
+        let link = find_link(&mut Netlink::open()?, device)?;
+        check_address(tuple, device, link.ifindex)?;
         self.ground.registry().reserve(device, tuple, reservation)?;
         if let Err(error) = self.reserve_port(tuple) {
             self.ground.registry().release(tuple);
@@ -383,13 +387,12 @@ fn check_wanted(wanted: &Wanted, nic: &Nic) -> Result<()> {
     }
 }
 
-fn check_address(tuple: Tuple, nic: &Nic) -> Result<()> {
-    let addresses = Netlink::open()?.addresses_of(nic.ifindex)?;
+fn check_address(tuple: Tuple, device: &str, ifindex: u32) -> Result<()> {
+    let addresses = Netlink::open()?.addresses_of(ifindex)?;
     let addresses: Vec<IpAddr> = addresses.iter().map(|it| it.ip).collect();
     if tuple.address.is_unspecified() || addresses.contains(&tuple.address.to_canonical()) {
         return Ok(());
     }
-    let (name, listed) =
-        (&nic.name, addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
-    Err(wrong_input(format!("{name} has no address {}: it has {listed}", tuple.address)))
+    let listed: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+    Err(wrong_input(format!("{device} has no address {}: it has {}", tuple.address, listed.join(", "))))
 }

@@ -46,6 +46,7 @@ macro_rules! machine {
 
 machine!(
     io::Error,
+    crate::pins::PinRootError,
     tidegate_bpf::AttachError,
     tidegate_bpf::LoadError,
     tidegate_bpf::MapError,

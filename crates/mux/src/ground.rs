@@ -8,12 +8,12 @@
 
 use crate::error::{MuxError, Result};
 use crate::nic::Nic;
+use crate::pins::PinRoot;
 use crate::registry::Registry;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use tidegate_bpf::{ModeChoice, PinDirectory, Protocol, Steering, Tuple};
+use tidegate_bpf::{ModeChoice, Protocol, Steering, Tuple};
 use tidegate_sys::netlink::LinkInfo;
 use tidegate_sys::socket::{Placeholder, ReserveError, Transport};
 
@@ -23,7 +23,7 @@ pub struct Ground {
     nics: BTreeMap<String, Weak<Nic>>,
     registry: Arc<Mutex<Registry>>,
     /// Where programs are pinned, if they are.
-    pin_root: Option<PathBuf>,
+    pin_root: Option<PinRoot>,
 }
 
 /// Whether the host's sockets are kept from ports that are taken.
@@ -37,7 +37,7 @@ pub enum Reserve {
 
 impl Ground {
     /// One whose programs are pinned, so that another process can go on with them.
-    pub(crate) fn pinned(registry: Registry, root: PathBuf) -> Self {
+    pub(crate) fn pinned(registry: Registry, root: PinRoot) -> Self {
         Self { nics: BTreeMap::new(), registry: Arc::new(Mutex::new(registry)), pin_root: Some(root) }
     }
 
@@ -45,9 +45,9 @@ impl Ground {
     pub fn nic(&mut self, link: LinkInfo, choice: ModeChoice) -> Result<Arc<Nic>> {
         let known = self.nics.get(&link.name).and_then(Weak::upgrade);
         if let Some(nic) = known.filter(|nic| nic.ifindex == link.ifindex) {
-            return Ok(nic);
+            return if nic.is_attached()? { Ok(nic) } else { Err(taken_off(&nic.name)) };
         }
-        let pins = self.pin_root.as_deref().map(|root| PinDirectory::under(root, &link.name)).transpose()?;
+        let pins = self.pin_root.as_ref().map(|root| root.of(&link.name)).transpose()?;
         let nic = Arc::new(Nic::take(link, choice, pins)?);
         self.leave_strangers(&nic)?;
         self.nics.insert(nic.name.clone(), Arc::downgrade(&nic));
@@ -89,6 +89,13 @@ impl Ground {
     pub(crate) fn registry(&self) -> MutexGuard<'_, Registry> {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whoever has frames of it gets none any more, and would not if it came back: the maps would be others.
+fn taken_off(device: &str) -> MuxError {
+    let text =
+        format!("the XDP program was taken off {device} while it was in use: start this process again");
+    MuxError::Occupied(text)
 }
 
 /// Takes a port out of the host's hands.

@@ -23,6 +23,7 @@ mod keeper;
 pub mod message;
 mod name;
 mod nic;
+mod pins;
 pub mod registry;
 pub mod server;
 pub mod vport;

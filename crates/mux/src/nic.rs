@@ -128,6 +128,11 @@ impl Nic {
         self.netns.is_some()
     }
 
+    /// Whether the program is still there: `tidegate detach` takes it off whatever has it.
+    pub(crate) fn is_attached(&self) -> Result<bool> {
+        Ok(self.attachment.is_attached()?)
+    }
+
     /// The mode in which the program runs.
     pub fn mode(&self) -> AttachMode {
         self.attachment.mode()

@@ -85,6 +85,7 @@ impl Vports {
         self.program.clear_slot(slot)?;
         let netns = Netns::create()?;
         let name = self.name(slot);
+        self.remove_left_behind(slot, &name)?;
         let end_ifindex = XdpProgram::stack_end_ifindex(slot);
         let end = VethEnd {
             netns: Some(&netns),
@@ -102,6 +103,14 @@ impl Vports {
         self.program.set_end_socket(slot, &socket)?;
         vport.raise(&name)?;
         Ok((vport, socket))
+    }
+
+    /// An owner that lost its lease and lives on, as where the program was detached, still has its veth.
+    fn remove_left_behind(&self, slot: u32, name: &str) -> Result<()> {
+        let links = self.netlink().links()?;
+        let Some(left) = links.iter().find(|link| link.name == name) else { return Ok(()) };
+        self.program.take_device(slot, left.ifindex)?;
+        Ok(self.netlink().delete_link(left.ifindex)?)
     }
 
     /// The veth of the stack `slot` that another process made and its owner still holds, if there is one.

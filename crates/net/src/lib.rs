@@ -33,6 +33,21 @@
 //! }
 //! # }
 //! ```
+//!
+//! The stack may also be one among others on a NIC of the host's, by leave of `tidegate daemon --mux`; nothing else changes:
+//!
+//! ```no_run
+//! use tidegate_net::{Net, TcpListener};
+//! use tidegate_socket::{Grade, MUX_SOCKET_PATH, Runtime, RuntimeConfig, Wanted};
+//!
+//! # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
+//! let place = "192.0.2.7:9001".parse()?;
+//! let wanted = Wanted { device: "eth0".to_owned(), grade: Grade::Veth, queue: None };
+//! let stack = Runtime::on_mux(MUX_SOCKET_PATH, &wanted, &[place], RuntimeConfig::default())?;
+//! let listener = TcpListener::bind(&Net::new(stack)?, place)?;
+//! # Ok(())
+//! # }
+//! ```
 #![forbid(unsafe_code)]
 
 mod driver;

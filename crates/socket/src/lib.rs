@@ -14,9 +14,13 @@
 //!   rides on the answer.
 //! - What is written is kept once, as shared bytes, until the peer has acknowledged it; a retransmission reads it there.
 //!
+//! A [`Runtime`] has a TAP device ([`Runtime::on_tap`]), or addresses and ports of the host's on a NIC: by a program of its own
+//! ([`Runtime::on_device`]), or by leave of the daemon ([`Runtime::on_mux`]); or any port ([`Runtime::new`]).
+//!
 //! Not here: TCP (`tcp`), hosts' duties (`stack`), C (`capi`), futures.
 #![forbid(unsafe_code)]
 
+mod beside;
 mod datagram;
 mod error;
 mod host;
@@ -41,6 +45,8 @@ pub use options::{Options, SEND_BUFFER_LEN_MAX};
 pub use readiness::Readiness;
 pub use runtime::{OpenError, Runtime, RuntimeConfig};
 pub use sockets::Sockets;
+pub use tidegate_mux::registry::{Grade, Wanted};
+pub use tidegate_mux::server::SOCKET_PATH as MUX_SOCKET_PATH;
 pub use tidegate_stack::option::OptionKind;
 pub use tidegate_stack::{Info, State};
 pub use wire::Wire;

@@ -13,6 +13,8 @@ use std::net::IpAddr;
 use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use tidegate_base::{Duration, HashKey, Instant};
+use tidegate_mux::MuxError;
+use tidegate_mux::client::ClientError;
 use tidegate_packet::{BATCH_LEN_MAX, Batch, HeapMemory, Pool, PoolError};
 use tidegate_port::{Port, PortCounters, TapPort};
 use tidegate_stack::{Interface, Limits, Ownership, Secrets, TcpConfig};
@@ -25,7 +27,7 @@ use tidegate_sys::{clock, random};
 use tidegate_wire::MacAddr;
 
 /// Bytes of a chunk: a full Ethernet frame and its headroom.
-const CHUNK_SIZE: usize = 2048;
+pub(crate) const CHUNK_SIZE: usize = 2048;
 /// Batches received in one round at most, so that a flood does not keep the owner waiting.
 const BATCHES_PER_ROUND: usize = 8;
 /// How long to wait before a port that took nothing is asked again.
@@ -47,6 +49,18 @@ pub enum OpenError {
     /// The link of that device.
     #[error(transparent)]
     Link(#[from] NetlinkError),
+    /// What is to be the stack's cannot be.
+    #[error("{0}")]
+    Places(String),
+    /// A NIC of the host's.
+    #[error(transparent)]
+    Device(#[from] MuxError),
+    /// The daemon that gives stacks places, or the way to it.
+    #[error(transparent)]
+    Mux(#[from] ClientError),
+    /// The thread that keeps what the daemon gave.
+    #[error("could not start the thread that keeps a stack's place: {0}; raise the limit on threads")]
+    Keeper(#[source] io::Error),
     /// Secrets that nobody may guess.
     #[error(transparent)]
     Random(#[from] RandomError),
@@ -84,6 +98,8 @@ pub struct Runtime {
     is_watched: bool,
     /// Where peers are, if the kernel is asked.
     routes: Option<Routes>,
+    /// What it has of others', given back when the port is gone.
+    _hold: Option<Box<dyn Send>>,
 }
 
 impl Runtime {
@@ -111,7 +127,13 @@ impl Runtime {
             armed_at: Instant::FAR_FUTURE,
             is_watched: false,
             routes: None,
+            _hold: None,
         })
+    }
+
+    /// Keeps `hold` for as long as this lives.
+    pub(crate) fn holding(self, hold: impl Send + 'static) -> Self {
+        Self { _hold: Some(Box::new(hold)), ..self }
     }
 
     /// Sockets with addresses of their own behind a new TAP device `name`, which is raised; the kernel's end gets no address.

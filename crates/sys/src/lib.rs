@@ -26,6 +26,7 @@
 //! | [`abi`] | C's types and numbers for sockets | sys_socket.h(0p) |
 //! | [`errno`] | error numbers by name | errno(3) |
 //! | [`file`] | files below a directory and nowhere else | openat2(2) |
+//! | [`file_system`] | the kind of file system that a path is in | statfs(2) |
 //! | [`clock`] | monotonic and wall-clock time | clock_gettime(2) |
 //! | [`random`] | the kernel's random bytes | getrandom(2) |
 //!
@@ -46,6 +47,7 @@ pub mod errno;
 pub mod ethtool;
 pub mod event;
 pub mod file;
+pub mod file_system;
 pub mod heap;
 pub mod local_socket;
 pub mod mem;

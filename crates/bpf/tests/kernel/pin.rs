@@ -113,6 +113,25 @@ fn a_pin_whose_device_is_gone_says_so() {
 }
 
 #[test]
+fn a_pin_of_another_namespace_is_not_taken_for_ones_own() {
+    let (Some(veth), Some(program)) = (Veth::new(), load()) else { return };
+    let file_system = BpfFileSystem::mount();
+    let directory = file_system.directory("left");
+    let ifindex = veth.left.ifindex;
+    veth.left.enter(|| {
+        let attachment = program.attach(ifindex, ModeChoice::default()).expect("a free device");
+        directory.pin(&program, &attachment).expect("pinning in a bpf file system");
+    });
+    // Each namespace numbers its devices from one: the far end may well have the same number.
+    veth.right.enter(|| {
+        for refused in [directory.open().err(), directory.attachment().err()] {
+            assert!(matches!(refused, Some(PinError::Elsewhere { .. })), "{refused:?}");
+        }
+    });
+    veth.left.enter(|| assert_eq!(directory.attachment().expect("its own").ifindex(), ifindex));
+}
+
+#[test]
 fn nothing_pinned_is_absent() {
     if load().is_none() {
         return;

@@ -47,7 +47,7 @@ fn the_host_keeps_its_address_and_its_servers() {
 }
 
 /// nginx in the server's namespace, on `port` of the address that is served.
-fn nginx(bed: &Testbed, site: &Site, scratch: &ScratchDir, port: u16) -> Process {
+pub(crate) fn nginx(bed: &Testbed, site: &Site, scratch: &ScratchDir, port: u16) -> Process {
     let directory = scratch.path().display();
     let kinds = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
     let temporary: String =

@@ -16,6 +16,7 @@ mod embedded;
 mod life;
 mod loss;
 mod mistakes;
+mod mux;
 mod scene;
 mod serve;
 mod service;
