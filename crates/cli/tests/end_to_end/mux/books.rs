@@ -27,6 +27,9 @@ pub(crate) enum Owner {
     Stack,
 }
 
+/// One whose packets are counted: its name, what it is, its ports.
+pub(crate) type Member = (&'static str, Owner, &'static [(u8, u16)]);
+
 /// Ports of one owner.
 pub(crate) struct Account {
     name: &'static str,
@@ -74,8 +77,8 @@ pub(crate) struct Books<'a> {
 
 impl<'a> Books<'a> {
     /// Opens them while nothing is under way.
-    pub(crate) fn open(host: &'a Host, accounts: &[(&'static str, Owner, &'static [(u8, u16)])]) -> Self {
-        let account = |(name, owner, ports): &(&'static str, Owner, &'static [(u8, u16)])| Account {
+    pub(crate) fn open(host: &'a Host, accounts: &[Member]) -> Self {
+        let account = |(name, owner, ports): &Member| Account {
             name,
             owner: *owner,
             ports,

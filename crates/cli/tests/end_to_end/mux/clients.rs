@@ -154,8 +154,8 @@ impl WebTalk {
             }
         }
         let length = head.lines().filter_map(|line| line.split_once(':'));
-        let length = length.filter(|(name, _)| name.eq_ignore_ascii_case("content-length"));
-        let length: Option<usize> = length.last().and_then(|(_, value)| value.trim().parse().ok());
+        let mut length = length.filter(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+        let length: Option<usize> = length.next().and_then(|(_, value)| value.trim().parse().ok());
         let mut body = vec![0; length.ok_or_else(|| wrong(format!("no length in {head:?}")))?];
         stream.read_exact(&mut body)?;
         if head.starts_with("HTTP/1.1 200 ") && body == self.page {

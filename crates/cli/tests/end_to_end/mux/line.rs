@@ -1,6 +1,6 @@
 //! Five servers of five kinds at one address of one interface: each gets exactly its packets, and dies alone.
 
-use super::books::{Books, Owner, TCP, UDP};
+use super::books::{Books, Member, Owner, TCP, UDP};
 use super::clients::{Client, DnsTalk, ShellTalk, WebTalk, await_rounds, rest};
 use super::host::{ADDRESS, DEVICE, Host, stranger};
 use super::servers::{Utcp, serve_async, serve_shell};
@@ -15,9 +15,6 @@ use tidegate_testbed::{Process, ScratchDir};
 
 /// Rounds that the others must do while one is dead, and again when it is back.
 const ROUNDS: u64 = 30;
-
-/// One of the five: its account, its clients, its ports.
-type Member = (&'static str, Owner, &'static [(u8, u16)]);
 
 const NGINX: Member = ("nginx", Owner::Host, &[(TCP, 80)]);
 const SHELL: Member = ("shell", Owner::Host, &[(TCP, 22)]);
