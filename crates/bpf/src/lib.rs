@@ -44,6 +44,7 @@ pub use counters::Counters;
 pub use offload::{OffloadCounters, OffloadTable};
 pub use pin::{PIN_ROOT, PinDirectory, PinError};
 pub use program::{LoadError, LoadOptions, MapError, RegisterError, TestRun, XdpProgram};
-pub use stack::{Nic, Rate, StackCounters, WayOut};
+pub use stack::{Nic, StackCounters, WayOut};
 pub use steering::Steering;
+pub use tidegate_wire::egress::Rate;
 pub use tuple::{Protocol, Tuple};

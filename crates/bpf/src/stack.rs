@@ -17,7 +17,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use libbpf_rs::{ErrorKind, MapCore, MapFlags, MapHandle};
 use tidegate_wire::MacAddr;
-use tidegate_wire::egress::EgressVerdict;
+use tidegate_wire::egress::{EgressVerdict, Rate};
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::abi::{Action, AddressKey, NicValue, PaceValue, STACK_END_IFINDEX_MIN, StackValue};
@@ -48,26 +48,8 @@ pub struct Nic {
     pub way_out: WayOut,
 }
 
-/// How much a stack may send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rate {
-    /// Bytes of frames, from the Ethernet header to the end of the packet: 1,000 to 12,500,000,000 (100 Gbit/s).
-    pub bytes_per_s: u64,
-    /// Bytes that may come at once after a rest; at least a frame always may.
-    pub burst_bytes: u32,
-}
-
-/// The least and the largest [`Rate::bytes_per_s`].
-const BYTES_PER_S: (u64, u64) = (1_000, 12_500_000_000);
-
-impl Rate {
-    fn to_value(self) -> PaceValue {
-        let bytes_per_s = self.bytes_per_s.clamp(BYTES_PER_S.0, BYTES_PER_S.1);
-        // Less than 2^50 for the slowest rate: times 2^32 bytes it would not fit, so the burst is made with 128 bits.
-        let byte_cost = (1_000_000_000 << 20) / bytes_per_s;
-        let burst = (u128::from(byte_cost) * u128::from(self.burst_bytes)) >> 16;
-        PaceValue { byte_cost, burst: burst as u64, full_at: 0 }
-    }
+fn pace_of(rate: Rate) -> PaceValue {
+    PaceValue { byte_cost: rate.byte_cost(), burst: rate.burst_cost(), full_at: 0 }
 }
 
 /// What went to and came from a stack since its slot was last cleared, summed over all CPUs.
@@ -85,6 +67,15 @@ pub struct StackCounters {
 }
 
 impl StackCounters {
+    /// Those of a stack that a pipeline carries, which are counted there.
+    pub const fn of_pipeline(
+        to: (u64, u64),
+        from_bytes: u64,
+        from_frames: [u64; EgressVerdict::ALL.len()],
+    ) -> Self {
+        Self { to_frames: to.0, to_bytes: to.1, wrong_queue_frames: 0, from_bytes, from_frames }
+    }
+
     /// Frames that it sent, by what became of them.
     pub const fn from_frames(&self, verdict: EgressVerdict) -> u64 {
         self.from_frames[verdict as usize]
@@ -230,7 +221,7 @@ impl XdpProgram {
 
     /// Limits what the stack `slot` may send; `None`: as much as it can. A rate outside of what [`Rate`] says is moved there.
     pub fn set_rate(&self, slot: u32, rate: Option<Rate>) -> Result<(), MapError> {
-        let value = rate.map_or(PaceValue { byte_cost: 0, burst: 0, full_at: 0 }, Rate::to_value);
+        let value = rate.map_or(PaceValue { byte_cost: 0, burst: 0, full_at: 0 }, pace_of);
         put(&self.maps.paces, slot, value.as_bytes())
             .map_err(|e| map_error(format!("set the rate of stack {slot}"), e))
     }

@@ -5,7 +5,7 @@ use crate::stacks::explain;
 use tidegate_socket::{Grade, MUX_SOCKET_PATH, Wanted};
 use tidegate_sys::errno;
 
-/// `DEVICE[/GRADE][@PATH]`: the daemon's socket, and what is wanted of it. Grades are veth and queue=N.
+/// `DEVICE[/GRADE][@PATH]`: the daemon's socket, and what is wanted of it. Grades are veth, memif and queue=N.
 pub(crate) fn parse(place: &str) -> Result<(&str, Wanted), Errno> {
     let (place, path) = place.split_once('@').unwrap_or((place, MUX_SOCKET_PATH));
     let (device, grade) = place.split_once('/').unwrap_or((place, Grade::Veth.name()));
@@ -13,9 +13,11 @@ pub(crate) fn parse(place: &str) -> Result<(&str, Wanted), Errno> {
     let grade = match queue {
         Some(_) => Grade::Queue,
         None if grade == Grade::Veth.name() => Grade::Veth,
+        None if grade == Grade::Memif.name() => Grade::Memif,
         None => {
-            let why =
-                format!("`{grade}` is no way to a NIC: write {device}, {device}/veth or {device}/queue=N");
+            let why = format!(
+                "`{grade}` is no way to a NIC: write {device}, {device}/veth, {device}/memif or {device}/queue=N"
+            );
             return Err(explain(errno::EINVAL, why));
         }
     };

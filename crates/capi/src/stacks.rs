@@ -155,8 +155,9 @@ pub unsafe extern "C" fn tg_stack_new(addresses: *const c_char, mac: *const u8, 
 /// Opens a stack on a port. `tap:NAME` makes a TAP device of that name (%d in it: the first free number), whose other end is
 /// the kernel's; `addresses` as for tg_stack_new. `dev:NAME` takes addresses and ports of the host's on a NIC of its, written
 /// as in 10.0.0.2:80,[fd77::2]:80, for TCP and UDP; all else stays the host's. Both need root. `mux:NAME` does the same by leave of
-/// `tidegate daemon --mux`, beside other stacks and as any user; `mux:NAME@PATH` where its socket is not the usual one, and
-/// `mux:NAME/queue=N` for that queue of the NIC, which needs CAP_NET_RAW. Returns the stack's number, or -1
+/// `tidegate daemon --mux`, beside other stacks and as any user; `mux:NAME@PATH` where its socket is not the usual one,
+/// `mux:NAME/queue=N` for that queue of the NIC, which needs CAP_NET_RAW, and `mux:NAME/memif` for memory shared with the daemon
+/// instead of a veth. Returns the stack's number, or -1
 /// (EFAULT, EINVAL, EMFILE, EACCES, EAGAIN, EIO, ENOMEM): tg_open_error says why.
 ///
 /// # Safety

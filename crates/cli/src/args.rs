@@ -28,6 +28,7 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use tidegate_config::BitRate;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -145,6 +146,10 @@ pub(crate) struct DaemonArgs {
     /// Pin what stacks need while no daemon runs there, in a bpf file system; each daemon needs a directory of its own
     #[arg(long, value_name = "DIR", requires = "mux", default_value = tidegate_bpf::PIN_ROOT)]
     pub(crate) pins: PathBuf,
+    /// How much each of these stacks may send a second, such as 100Mbit or 12MB; what is more is dropped. Those that have a
+    /// queue of a NIC to themselves are not held back
+    #[arg(long, value_name = "RATE", requires = "mux")]
+    pub(crate) rate: Option<BitRate>,
 }
 
 /// Flags of `tidegate stats`.

@@ -10,10 +10,10 @@ use crate::stats::{Desk, Endpoint, Listener};
 use crate::supervisor;
 use anyhow::{Context, Result};
 use std::io::Write;
-use std::path::Path;
 use std::sync::Arc;
+use tidegate_bpf::Rate;
 use tidegate_control::{Listen, ListenError, Server, queue};
-use tidegate_daemon::Daemon;
+use tidegate_daemon::{Daemon, MuxConfig};
 use tidegate_dashboard::Dashboard;
 use tidegate_mux::MuxError;
 
@@ -44,7 +44,10 @@ pub(crate) fn keep(
     let page = page.map_err(|error| wrong_input(format!("--web: {error}")))?;
     // Who calls already waits for the thread below.
     let server = Server::start(&listen, caller).map_err(refused)?;
-    args.mux.as_deref().map(|path| open_mux(&mut daemon, path, &args.pins)).transpose()?;
+    if let Some(path) = &args.mux {
+        let rate = args.rate.map(|rate| Rate::of_bits(rate.0));
+        open_mux(&mut daemon, &MuxConfig { rate, path: path.clone(), pin_root: args.pins.clone() })?;
+    }
     begin(&mut daemon)?;
     let control = std::thread::Builder::new().name("control".into());
     let control = control.spawn(move || daemon.run(&calls)).context("could not start the control thread")?;
@@ -70,8 +73,8 @@ pub(crate) fn keep(
     Ok(())
 }
 
-fn open_mux(daemon: &mut Daemon, path: &Path, pins: &Path) -> Result<()> {
-    daemon.open_mux(path, pins).map_err(|error| match error {
+fn open_mux(daemon: &mut Daemon, config: &MuxConfig) -> Result<()> {
+    daemon.open_mux(config).map_err(|error| match error {
         MuxError::Input(text) => wrong_input(text),
         other => other.into(),
     })

@@ -16,7 +16,7 @@ pub use fault::{ConfigFault, nearest};
 pub use file::{directory_of, parse, read};
 pub use listen::{Listen, listen_faults};
 pub use mode::PackMode;
-pub use unit::{ByteSize, Span};
+pub use unit::{BitRate, ByteSize, Span};
 
 #[cfg(test)]
 mod tests;

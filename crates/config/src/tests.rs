@@ -61,3 +61,15 @@ fn a_bare_name_is_in_the_current_directory() {
     assert_eq!(directory_of(Path::new("a.zone")), Path::new("."));
     assert_eq!(directory_of(Path::new("/etc/a.zone")), Path::new("/etc"));
 }
+
+#[test]
+fn rates_are_bits_or_bytes_a_second() {
+    let rates = [("1000", 1000), ("500kbit", 500_000), ("100Mbit", 100_000_000), ("2G", 2_000_000_000)];
+    for (text, bits) in rates.into_iter().chain([("12MB", 96_000_000), ("7B", 56)]) {
+        assert_eq!(text.parse(), Ok(BitRate(bits)), "{text}");
+    }
+    for text in ["", "fast", "1Tbit", "-1", "1.5M", "99999999999999G", "1MiB"] {
+        let said = text.parse::<BitRate>().unwrap_err();
+        assert!(said.contains("100Mbit"), "{said}");
+    }
+}

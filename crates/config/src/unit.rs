@@ -1,4 +1,4 @@
-//! Sizes and spans as people write them: `512MiB`, `90s`.
+//! Sizes, spans and rates as people write them: `512MiB`, `90s`, `100Mbit`.
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
@@ -13,6 +13,37 @@ pub struct ByteSize(pub u64);
 /// A span of time: `"250us"`, `"500ms"`, `"30s"`, `"5min"`, `"1h"`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Span(pub Duration);
+
+/// Bits a second: `"500kbit"`, `"100Mbit"`, `"2Gbit"`, powers of 1,000 as links are sold; the short forms `k`, `M`, `G` and a plain
+/// number are the same. Bytes a second with a B at the end: `"12MB"`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct BitRate(pub u64);
+
+impl FromStr for BitRate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            format!(
+                "\"{text}\" is no rate: write one as \"100Mbit\" (kbit, Mbit, Gbit) or \"12MB\" (kB, MB, GB) a second"
+            )
+        };
+        let (number, unit) = split(text);
+        let (prefix, bits) = match unit.strip_suffix('B') {
+            Some(prefix) => (prefix, 8),
+            None => (unit.strip_suffix("bit").unwrap_or(unit), 1),
+        };
+        let factor: u64 = match prefix {
+            "" => 1,
+            "k" | "K" => 1_000,
+            "M" => 1_000_000,
+            "G" => 1_000_000_000,
+            _ => return Err(wrong()),
+        };
+        let count: u64 = number.parse().map_err(|_| wrong())?;
+        count.checked_mul(factor * bits).map(Self).ok_or_else(wrong)
+    }
+}
 
 impl FromStr for ByteSize {
     type Err = String;

@@ -19,6 +19,7 @@ mod controller;
 mod device_ports;
 mod files;
 mod hooks;
+mod hub;
 mod lines;
 mod make;
 mod mux;
@@ -28,3 +29,4 @@ mod services;
 mod worker;
 
 pub use change::Daemon;
+pub use mux::MuxConfig;

@@ -4,10 +4,10 @@
 
 use crate::Daemon;
 use crossbeam_channel::{Receiver, never};
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
-use tidegate_bpf::ModeChoice;
+use tidegate_bpf::{ModeChoice, PIN_ROOT, Rate};
 use tidegate_mux::server::{Event, Server};
 use tidegate_mux::{Desk, Ground, MuxError, Nic, find_link};
 use tidegate_sys::netlink::Netlink;
@@ -49,21 +49,6 @@ impl Mux {
         self.events.clone()
     }
 
-    /// Does what a stack asks. Without an event nobody will ask any more.
-    pub(crate) fn on_event(&mut self, event: Option<Event>) {
-        match (event, &mut self.desk) {
-            (Some(event), Some(desk)) => desk.on_event(event),
-            _ => self.events = never(),
-        }
-    }
-
-    /// Ends leases that were not claimed back; when to look again.
-    pub(crate) fn expire(&mut self) -> Option<Instant> {
-        let desk = self.desk.as_mut()?;
-        desk.expire(Instant::now());
-        desk.next_expiry()
-    }
-
     /// Hears nobody any more, and leaves stacks as they are for another daemon.
     pub(crate) fn leave(&mut self) {
         self.server = None;
@@ -73,18 +58,61 @@ impl Mux {
     }
 }
 
+/// How stacks of other processes are served.
+#[derive(Clone, Debug)]
+pub struct MuxConfig {
+    /// The socket that they ask at. What is needed after a restart is in a file beside it, and memifs are in a directory there.
+    pub path: PathBuf,
+    /// Where programs are pinned, in a bpf file system.
+    pub pin_root: PathBuf,
+    /// How much each stack may send, but for those that have a queue of the NIC; nothing: as much as it can.
+    pub rate: Option<Rate>,
+}
+
+impl MuxConfig {
+    /// At that socket, as usual.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), pin_root: PIN_ROOT.into(), rate: None }
+    }
+}
+
 impl Daemon {
-    /// Serves stacks of other processes over a socket at `path`, and goes on with those of an earlier daemon. What is needed
-    /// for that is in a file beside it, and pinned below `pins`, a directory in a bpf file system that no other daemon has.
-    pub fn open_mux(&mut self, path: &Path, pins: &Path) -> Result<(), MuxError> {
+    /// Serves stacks of other processes, and goes on with those of an earlier daemon.
+    pub fn open_mux(&mut self, config: &MuxConfig) -> Result<(), MuxError> {
+        let MuxConfig { path, pin_root, rate } = config;
         if path.to_string_lossy().starts_with('@') {
             let text = format!("--mux {}: there is a file beside the socket: name a path", path.display());
             return Err(MuxError::Input(text));
         }
         // The socket first: a second daemon is refused by it before it touches what the first one has.
         let (server, events) = Server::start(&path.to_string_lossy())?;
-        let desk = Desk::open(path.with_extension("state"), pins.into())?;
+        let desk = Desk::open(path.with_extension("state"), pin_root.clone(), *rate, self)?;
         self.mux = Mux { desk: Some(desk), server: Some(server), events, ..Mux::default() };
         Ok(())
+    }
+
+    /// Does what a stack asks. Without an event nobody will ask any more.
+    pub(crate) fn on_stack_event(&mut self, event: Option<Event>) {
+        let done = event.and_then(|event| self.with_desk(|desk, daemon| desk.on_event(event, daemon)));
+        if done.is_none() {
+            self.mux.events = never();
+        }
+    }
+
+    /// Ends leases that were not claimed back; when to look again.
+    pub(crate) fn expire_stacks(&mut self) -> Option<Instant> {
+        let expiry = self.with_desk(|desk, daemon| {
+            desk.expire(Instant::now(), daemon);
+            desk.next_expiry()
+        });
+        expiry.flatten()
+    }
+
+    /// Has the desk of stacks do something that may concern frames which the daemon carries for them.
+    pub(crate) fn with_desk<R>(&mut self, work: impl FnOnce(&mut Desk, &mut Self) -> R) -> Option<R> {
+        let mut desk = self.mux.desk.take()?;
+        let result = work(&mut desk, self);
+        self.mux.desk = Some(desk);
+        Some(result)
     }
 }

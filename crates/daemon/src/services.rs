@@ -76,14 +76,14 @@ impl Daemon {
     fn next_call(&mut self, calls: &CallQueue) -> Option<Call> {
         loop {
             self.look_at_ending();
-            let expiry = self.mux.expire();
+            let expiry = self.expire_stacks();
             let is_ending = self.services.serving.values().any(|serving| serving.ends_at.is_some());
             let until_expiry = expiry.map(|at| at.saturating_duration_since(Instant::now()));
             let patience = is_ending.then_some(DRAIN_PERIOD).into_iter().chain(until_expiry).min();
             let events = self.mux.events();
             select! {
                 recv(calls.receiver()) -> call => return call.ok(),
-                recv(events) -> event => self.mux.on_event(event.ok()),
+                recv(events) -> event => self.on_stack_event(event.ok()),
                 default(patience.unwrap_or(IDLE_PERIOD)) => {}
             }
         }
@@ -137,11 +137,15 @@ impl Daemon {
     pub(crate) fn remove_service(&mut self, name: &str) {
         let mut next = self.plant.clone();
         next.remove_service(name);
-        if let Err(fault) = self.change_to(next) {
-            tracing::error!("service {name} did not leave its workers: {fault}");
+        let hubs = self.part_service(&mut next, name);
+        let parted = hubs.and_then(|hubs| self.change_to(next).map(|()| hubs));
+        match parted {
+            Ok(hubs) => hubs.into_iter().for_each(|hub| self.settle_hub(hub)),
+            Err(fault) => tracing::error!("service {name} did not leave its workers: {fault}"),
         }
         let devices = self.services.serving.remove(name).map(|serving| serving.devices);
         self.berths.retain(|queue, _| self.plant.has_queue(queue));
+        self.tidy_shelf();
         self.tell_collector();
         if let Some(Err(error)) = devices.map(leave) {
             tracing::warn!("service {name}: {error}");

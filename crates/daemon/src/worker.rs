@@ -8,7 +8,9 @@ use tidegate_control::controller::ClassSpec;
 use tidegate_control::{Errno, Fault};
 use tidegate_packet::{BATCH_LEN_MAX, Pool};
 use tidegate_pipeline::metadata::Place;
-use tidegate_pipeline::{Control, Graph, Idle, KernelEnvironment, Waker, Worker, WorkerConfig, control};
+use tidegate_pipeline::{
+    Control, Graph, Idle, KernelEnvironment, PortIndex, Waker, Worker, WorkerConfig, control,
+};
 use tidegate_service::Asked;
 use tidegate_sys::xsk::Umem;
 use tidegate_sys::{clock, cpu, mem::Mapping};
@@ -63,8 +65,8 @@ pub(crate) struct Running {
     /// Its frames' memory, for sockets that receive into it.
     pub(crate) umem: Umem,
     pub(crate) told: Told,
-    /// Ports that it was ever given, by index.
-    pub(crate) port_names: Vec<String>,
+    /// Its ports by index, those that have left it with their last names.
+    port_names: Vec<String>,
     pub(crate) is_paused: bool,
 }
 
@@ -110,6 +112,14 @@ impl Running {
     pub(crate) fn asked(&self) -> Asked {
         let ports = self.port_names.clone();
         Asked { number: self.wid.into(), control: self.control.clone(), ports }
+    }
+
+    /// A port of that name has the index from now on.
+    pub(crate) fn name_port(&mut self, index: PortIndex, name: String) {
+        if self.port_names.len() <= index.0 {
+            self.port_names.resize(index.0 + 1, String::new());
+        }
+        self.port_names[index.0] = name;
     }
 
     /// Has it run no task, or go on; nothing that waits in it is lost.

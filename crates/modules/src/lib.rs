@@ -19,6 +19,8 @@
 //! | `bpf`      | 1  | n   | steers frames by tcpdump's filters                        |
 //! | `replay`   | 0  | 1   | replays a capture in its own pace                         |
 //! | `measure`  | 1  | 1   | how long frames were under way, and how evenly they come  |
+//! | `demux`    | 1  | n   | gives frames to whoever has the end of the flow they are for |
+//! | `egress_check` | 1 | 1 | lets a stack send its own datagrams and nothing else      |
 //!
 //! | folder    | what its modules do to frames                  | modules |
 //! |-----------|------------------------------------------------|---------|
@@ -40,7 +42,9 @@ pub mod bpf;
 mod buffer;
 mod bulk;
 mod bypass;
+mod demux;
 mod dump;
+mod egress_check;
 pub mod encap;
 mod field;
 pub mod flow_gen;
@@ -71,7 +75,9 @@ mod window;
 pub use arp_responder::ArpResponder;
 pub use buffer::Buffer;
 pub use bypass::{Bypass, BypassParams};
+pub use demux::Demux;
 pub use dump::{DUMP_INTERVAL_DEFAULT, Dump, Hex, Viewer};
+pub use egress_check::{EgressCheck, EgressTally};
 pub use field::{Field, Position};
 pub use flow_hash::Layer;
 pub use impair::{Impair, ImpairConfig, ImpairError};

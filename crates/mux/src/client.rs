@@ -1,10 +1,12 @@
 //! A stack's end of the mux's socket: to be attached, to have tuples, and to have both again when the daemon was restarted.
 //!
 //! ```text
-//!   attach(path, wanted) -> Attachment --bind(tuple)--> frames come to port()
+//!   attach(path, wanted) -> Attachment --bind(tuple)--> frames come to open_port()
 //!                             | dropped, or its process killed: all of it is given back
 //!                             | daemon gone: frames flow on; reattach() within 10 s of its return keeps everything
 //! ```
+//! With grade memif frames come and go through the daemon, and rest while there is none.
+//!
 //! A call waits for the daemon's answer, a few seconds at most. A stack does no ARP: it answers to the address that a
 //! request came from, and the host owns the IP addresses.
 
@@ -14,8 +16,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use tidegate_base::Duration;
 use tidegate_bpf::Tuple;
-use tidegate_port::{AfXdpError, AfXdpPort};
+use tidegate_port::{AfXdpError, AfXdpPort, MemifConfig, MemifError, MemifPort, MemifRole, Port, open_memif};
 use tidegate_stack::{Interface, Ownership};
+use tidegate_sys::clock;
 use tidegate_sys::event::{Interest, poll};
 use tidegate_sys::local_socket::{LocalSocketError, connect};
 use tidegate_sys::seqpacket::{Channel, Message};
@@ -43,10 +46,24 @@ pub enum ClientError {
     /// The socket of the attachment was used, or it has none: memif has a path instead.
     #[error("there is no AF_XDP socket to open: grade {0} has none left")]
     NoSocket(Grade),
+    /// The attachment has no memif: it has an AF_XDP socket instead.
+    #[error("there is no memif to open: grade {0} has none")]
+    NoMemif(Grade),
     /// The socket could not be bound.
     #[error(transparent)]
     Port(#[from] AfXdpError),
+    /// The memif could not be made.
+    #[error(transparent)]
+    Memif(#[from] MemifError),
+    /// The daemon's end of the memif did not take it.
+    #[error("the daemon does not answer over the stack's memif: {0}")]
+    Unlinked(String),
 }
+
+/// How often it is looked whether a memif is connected.
+const LOOK_PERIOD: std::time::Duration = std::time::Duration::from_millis(1);
+/// Bytes in front of an IP packet.
+const LINK_LEN: usize = 14;
 
 /// Attaches a stack.
 pub fn attach(path: &str, wanted: &Wanted) -> Result<Attachment, ClientError> {
@@ -86,7 +103,38 @@ impl Attachment {
         Interface::new(mac, self.place.addresses.clone(), mtu, Ownership::Ports)
     }
 
-    /// The port that its frames come and go by, receiving into `umem`: once.
+    /// The port that its frames come and go by, whatever its grade: once. One over AF_XDP receives into `umem`, by `config`; one
+    /// over memif has memory of its own.
+    pub fn open_port(&mut self, umem: &Umem, config: &XskConfig) -> Result<Box<dyn Port>, ClientError> {
+        match self.place.grade {
+            Grade::Queue | Grade::Veth => Ok(Box::new(self.port(umem, config)?)),
+            Grade::Memif => Ok(Box::new(self.memif_port()?)),
+        }
+    }
+
+    /// The port of grade memif, connected. It connects again to a daemon that was restarted by itself.
+    pub fn memif_port(&self) -> Result<MemifPort, ClientError> {
+        let Place { grade, path, mtu, slot, .. } = &self.place;
+        if *grade != Grade::Memif {
+            return Err(ClientError::NoMemif(*grade));
+        }
+        let config = MemifConfig {
+            frame_len_max: *mtu as usize + LINK_LEN,
+            name: format!("tidegate stack {slot}"),
+            ..MemifConfig::new(path, MemifRole::Client)
+        };
+        let port = open_memif(config)?.pop().ok_or(ClientError::Garbled)?;
+        let start = clock::now();
+        while port.status().peer.is_none() {
+            if clock::now().since(start) > PATIENCE {
+                return Err(ClientError::Unlinked(port.status().last_error.unwrap_or_default()));
+            }
+            std::thread::sleep(LOOK_PERIOD);
+        }
+        Ok(port)
+    }
+
+    /// The port of grades queue and veth, receiving into `umem`: once.
     pub fn port(&mut self, umem: &Umem, config: &XskConfig) -> Result<AfXdpPort, ClientError> {
         let socket = self.socket.take().ok_or(ClientError::NoSocket(self.place.grade))?;
         let Place { ifindex, queue, mtu, .. } = self.place;

@@ -14,8 +14,10 @@
 //! descriptor, however we end.
 #![forbid(unsafe_code)]
 
+mod carrier;
 pub mod client;
 mod desk;
+mod door;
 pub mod embedded;
 mod error;
 mod ground;
@@ -28,6 +30,7 @@ pub mod registry;
 pub mod server;
 pub mod vport;
 
+pub use carrier::{Carrier, NoCarrier};
 pub use desk::{Desk, Shown};
 pub use error::MuxError;
 pub use ground::{Ground, Holding, Reserve};

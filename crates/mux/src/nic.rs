@@ -106,6 +106,17 @@ impl Nic {
         self.mtu
     }
 
+    /// Its link address.
+    pub fn mac(&self) -> MacAddr {
+        self.mac
+    }
+
+    /// Its IP addresses now.
+    pub fn addresses(&self) -> Result<Vec<IpAddr>> {
+        let found = self.inside(|| Netlink::open()?.addresses_of(self.ifindex))??;
+        Ok(found.iter().map(|it| it.ip).collect())
+    }
+
     /// What makes the veths of stacks on it.
     pub(crate) fn vports(&self) -> Result<&Arc<Vports>> {
         if let Some(vports) = self.vports.get() {

@@ -143,6 +143,34 @@ fn a_source_sees_the_narrowest_room_downstream() {
 }
 
 #[test]
+fn sources_that_always_want_more_have_equal_shares_of_the_room() {
+    //  idle, greedy(32), idle, greedy(32), modest(3), greedy(32) -> sink: room for 10 a round
+    let log = Log::default();
+    let mut graph = Graph::new();
+    let sink = graph.add("sink", probe("sink", &log, GateCounts::SINK, 10)).unwrap();
+    let counts = [0, 32, 0, 32, 3, 32];
+    for (n, count) in counts.into_iter().enumerate() {
+        let source = graph.add(&format!("source{n}"), Box::new(Source { count })).unwrap();
+        graph.connect(source, 0, sink, 0).unwrap();
+    }
+    let mut worker = worker(graph);
+    for _ in 0..400 {
+        worker.round(Instant::ZERO);
+    }
+    let snapshot = worker.snapshot();
+    let sent = |n: usize| {
+        let name = format!("source{n}");
+        let module = snapshot.modules.iter().find(|module| module.name == name).unwrap();
+        module.traffic.out_packet_count
+    };
+    // Four take turns at being the first; the modest one leaves seven of its ten to the next.
+    assert_eq!([sent(1), sent(3), sent(5)].iter().sum::<u64>() + sent(4), 4000);
+    assert_eq!(sent(4), 300);
+    assert_eq!([sent(1), sent(3)], [1000, 1000]);
+    assert_eq!(sent(5), 1700);
+}
+
+#[test]
 fn a_frame_through_an_open_gate_is_dropped_and_counted() {
     let mut graph = Graph::new();
     graph.add("source", Box::new(Source { count: 2 })).unwrap();

@@ -104,6 +104,12 @@ impl Turns {
         !self.is_ruled
     }
 
+    /// How many tasks there are.
+    #[inline]
+    pub(crate) const fn len(&self) -> usize {
+        self.seats.len()
+    }
+
     /// Without rules: the task whose turn is the `at`th, if there are so many.
     #[inline]
     pub(crate) fn task(&self, at: usize) -> Option<Task> {

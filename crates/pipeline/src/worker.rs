@@ -88,6 +88,8 @@ pub struct Worker {
     turns: Turns,
     /// Some module asks for room before it emits.
     asks_room: bool,
+    /// Without rules: the task whose turn is the first of the next round.
+    first: usize,
     core: Core,
     /// What is being processed: the only batch that is not in a queue.
     batch: Batch,
@@ -125,6 +127,7 @@ impl Worker {
             steps: Vec::new(),
             turns: Turns::new(config.number),
             asks_room: false,
+            first: 0,
             core,
             batch: Batch::new(),
             commands,
@@ -226,16 +229,21 @@ impl Worker {
         work
     }
 
-    /// Every task once.
+    /// Every task once. The room that they share is for whoever comes first: in the next round that is the one behind the first
+    /// that got some, so that each of those that always want more has it as often as the others.
     #[inline]
     fn run_all(&mut self) -> usize {
         let mut packet_count = 0;
-        let mut at = 0;
-        while let Some(task) = self.turns.task(at) {
+        let (count, mut has_first) = (self.turns.len(), !self.asks_room);
+        let first = if self.first < count { self.first } else { 0 };
+        for at in (first..count).chain(0..first) {
+            let Some(task) = self.turns.task(at) else { break };
             let work = self.run_task_timed(task);
             self.turns.note(at, work);
             packet_count += work.packet_count;
-            at += 1;
+            if !has_first && work.packet_count > 0 && self.steps[task.step].module.asks_room() {
+                (self.first, has_first) = (at + 1, true);
+            }
         }
         packet_count
     }
@@ -325,10 +333,12 @@ impl Worker {
         &mut self.core.pool
     }
 
-    /// Takes a port in; it has the index that is returned from now on.
-    pub fn add_port(&mut self, port: Box<dyn Port>) -> PortIndex {
-        self.core.ports.push(port);
-        PortIndex(self.core.ports.len() - 1)
+    /// Takes a port in under an index that no other port has: one of a port that was given back, or the next.
+    pub fn put_port(&mut self, index: PortIndex, port: Box<dyn Port>) {
+        while self.core.ports.len() <= index.0 {
+            self.core.ports.push(Box::new(ClosedPort));
+        }
+        self.core.ports[index.0] = port;
     }
 
     /// Gives a port back. Modules that still name it receive nothing there, and what they send is dropped.

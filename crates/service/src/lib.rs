@@ -36,4 +36,4 @@ pub use offer::{Offer, Source, Terms};
 pub use report::{DeviceReport, ModuleReport, Named, PortReport, Report, WorkerReport, ZoneReport};
 pub use services::Services;
 pub use settings::{Place, Settings};
-pub use share::{Lane, Share, chunk_size, share_out};
+pub use share::{Lane, Share, chunk_size, share_of, share_out};

@@ -9,6 +9,7 @@
 
 use crate::devices::Device;
 use crate::settings::Settings;
+use tidegate_mux::Nic;
 use tidegate_sys::cpu;
 
 /// Frames up to this MTU fit a chunk of 2 KiB, with room for headroom and a VLAN tag.
@@ -51,6 +52,13 @@ pub fn share_out(settings: &Settings, devices: &[Device]) -> Vec<Share> {
         lanes,
     };
     lanes_of(&queue_counts, worker_count).into_iter().map(share).collect()
+}
+
+/// What one worker is to have that has all queues of one device, whose frames only pass.
+pub fn share_of(nic: &Nic) -> Share {
+    let lanes: Vec<Lane> = (0..nic.queue_count).map(|queue| Lane { device: 0, queue }).collect();
+    let pool_size = (QUEUE_SIZE_MIN * lanes.len()).min(POOL_SIZE_MAX);
+    Share { pool_size, chunk_size: chunk_size(nic.mtu()), lanes }
 }
 
 /// Bytes of a chunk that holds a frame of a link with that MTU.

@@ -76,9 +76,9 @@ impl Runtime {
         let interface = attachment.interface();
         let mtu = attachment.place().mtu as usize;
         let pool = pool(mtu, |size| size.min(UNPRIVILEGED_SIZE_MAX), &config)?;
-        let port = attachment.port(&Umem::of_pool(&pool), &XskConfig::default())?;
+        let port = attachment.open_port(&Umem::of_pool(&pool), &XskConfig::default())?;
         tuples.into_iter().try_for_each(|tuple| attachment.bind(tuple))?;
-        let mut runtime = Self::new(Box::new(port), pool, interface, config)?;
+        let mut runtime = Self::new(port, pool, interface, config)?;
         runtime.confine(places.to_vec());
         // Whoever is in another network namespace than the NIC names its neighbours itself.
         if let Ok(link) = ifindex(&wanted.device) {

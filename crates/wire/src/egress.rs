@@ -6,6 +6,10 @@
 //!
 //! Invariant: what is not known here is refused.
 
+mod pace;
+
+pub use pace::{Pace, Rate};
+
 use crate::{EtherType, MacAddr};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -82,7 +86,7 @@ pub struct EgressRules {
 }
 
 /// A transport protocol that stacks send by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Transport {
     /// RFC 9293.
     Tcp,

@@ -15,6 +15,7 @@ pub mod arp;
 pub mod egress;
 pub mod ethernet;
 pub mod icmp;
+pub mod ingress;
 pub mod ip;
 pub mod ipv4;
 pub mod ipv6;

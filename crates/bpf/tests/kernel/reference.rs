@@ -1,10 +1,12 @@
 //! The program's rules once more, written to be read and not to be fast: what the differential tests compare
-//! the kernel's answer with.
+//! the kernel's answer with, and `tidegate_wire::ingress`, by which frames find stacks behind memif.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use tidegate_bpf::{Protocol, Reason, Steering, Tuple};
+use tidegate_wire::egress::Transport;
+use tidegate_wire::ingress::{self, destination};
 
 /// The registered tuples.
 pub(crate) type Registered = HashMap<Tuple, Steering>;
@@ -18,9 +20,23 @@ enum Destination {
 
 use Destination::Host;
 
+impl Destination {
+    /// The same as `tidegate_wire::ingress` has it, for stacks behind memif.
+    fn end(&self) -> Option<ingress::Destination> {
+        let (Self::Tuple(tuple) | Self::Quoted(tuple)) = self else { return None };
+        let transport = match tuple.protocol {
+            Protocol::Tcp => Transport::Tcp,
+            Protocol::Udp => Transport::Udp,
+        };
+        Some(ingress::Destination { transport, address: tuple.address, port: tuple.port })
+    }
+}
+
 /// What must become of `frame` on a device that the host shares, with a live socket on the queue.
 pub(crate) fn classify(frame: &[u8], registered: &Registered) -> Reason {
-    match ethernet(frame) {
+    let found = ethernet(frame);
+    assert_eq!(found.end(), destination(frame), "{frame:02x?}");
+    match found {
         Host(reason) => reason,
         Destination::Tuple(tuple) => {
             steer(tuple, registered, Reason::Tuple, Reason::Wildcard, Reason::Unregistered)

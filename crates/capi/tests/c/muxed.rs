@@ -8,8 +8,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
-use tidegate_mux::Desk;
 use tidegate_mux::server::Server;
+use tidegate_mux::{Desk, NoCarrier};
 use tidegate_testbed::{End, Process, ScratchDir, Testbed};
 
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -78,14 +78,15 @@ pub fn beside_a_mux(bed: &Testbed, work: impl FnOnce(&Place)) {
 }
 
 fn serve(place: &Place, ends: &AtomicBool, ready: Sender<()>) {
-    let mut desk = Desk::open(place.0.join("mux.state"), place.0.join("bpf")).expect("root");
+    let (state, pins) = (place.0.join("mux.state"), place.0.join("bpf"));
+    let mut desk = Desk::open(state, pins, None, &mut NoCarrier).expect("root");
     let (server, events) = Server::start(&place.socket().to_string_lossy()).expect("a socket");
     ready.send(()).expect("somebody waits");
     while !ends.load(Ordering::Relaxed) {
         if let Ok(event) = events.recv_timeout(Duration::from_millis(5)) {
-            desk.on_event(event);
+            desk.on_event(event, &mut NoCarrier);
         }
-        desk.expire(Instant::now());
+        desk.expire(Instant::now(), &mut NoCarrier);
     }
     drop((server, events));
 }

@@ -7,6 +7,7 @@ use std::net::IpAddr;
 const EXAMPLES: &str = "\
 Examples:
   tidegate daemon --mux                             serve stacks of other processes, which ask at /run/tidegate/mux.sock
+  tidegate daemon --mux --rate 100Mbit              no more than that from each of them
   tidegate mux bind --proto tcp --addr 10.0.0.5 --port 443 --uid 1000
                                                     let a stack of user 1000 have the port, and nobody else
   tidegate mux list                                 which tuples are whose
@@ -89,4 +90,6 @@ pub(crate) enum GradeArg {
     Queue,
     /// Behind a veth
     Veth,
+    /// Over memory that it shares with the daemon
+    Memif,
 }

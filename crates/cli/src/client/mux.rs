@@ -30,6 +30,7 @@ const fn name(grade: GradeArg) -> &'static str {
     match grade {
         GradeArg::Queue => "queue",
         GradeArg::Veth => "veth",
+        GradeArg::Memif => "memif",
     }
 }
 

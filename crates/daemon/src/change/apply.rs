@@ -7,7 +7,7 @@ use crate::plant::{self, Placement, Plant, sync};
 use crate::worker::Told;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tidegate_control::Fault;
-use tidegate_pipeline::{ClosedPort, Graph, GraphError, Worker};
+use tidegate_pipeline::{ClosedPort, Graph, GraphError, PortIndex, Worker};
 use tidegate_port::Port;
 
 impl Daemon {
@@ -182,19 +182,21 @@ impl Daemon {
             graph.bind(id.map_err(broken)?, places.clone(), relocation);
         }
         join(&mut graph, &told.modules, &told.links).map_err(broken)?;
-        let (mut taken, mut outcome) = (Vec::<Box<dyn Port>>::new(), Ok(()));
+        let (mut taken, mut outcome) = (Vec::<(PortIndex, Box<dyn Port>)>::new(), Ok(()));
         for name in ports {
+            let Some(index) = plan.port_indices.get(&name).copied() else { continue };
             let port = match (self.harbour.remove(&name), self.berths.get(&name)) {
                 (Some(port), _) => Ok(port),
                 (None, Some(berth)) => berth.open(running),
                 (None, None) => continue,
             };
-            // Others have their indices after this one's, so that something has to be in its place.
-            taken.push(port.unwrap_or_else(|fault| {
+            // Modules name it: something has to be in its place.
+            let port = port.unwrap_or_else(|fault| {
                 outcome = Err(fault);
                 Box::new(ClosedPort)
-            }));
-            running.port_names.push(name);
+            });
+            taken.push((index, port));
+            running.name_port(index, name);
         }
         let part = told.clone();
         let before = std::mem::take(&mut running.told.hooks);
@@ -208,13 +210,13 @@ impl Daemon {
 /// On the worker's thread: ports, graph and classes, all between the same two rounds.
 fn run_part(
     worker: &mut Worker,
-    ports: Vec<Box<dyn Port>>,
+    ports: Vec<(PortIndex, Box<dyn Port>)>,
     graph: Graph,
     part: &Told,
     hooks_before: &[HookWish],
 ) -> Result<Left, Fault> {
-    for port in ports {
-        worker.add_port(port);
+    for (index, port) in ports {
+        worker.put_port(index, port);
     }
     let left = worker.replace(graph).map_err(broken)?;
     set_hooks(worker, &part.hooks, hooks_before);

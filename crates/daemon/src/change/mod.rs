@@ -16,6 +16,7 @@ mod plan;
 
 use crate::berth::Berth;
 use crate::hooks::{Site, Tap, Track};
+use crate::hub::Hub;
 use crate::lines::Pending;
 use crate::mux::Mux;
 use crate::plant::{self, Placement, Plant};
@@ -53,6 +54,8 @@ pub struct Daemon {
     pub(crate) tracks: BTreeMap<Site, Track>,
     pub(crate) is_paused: bool,
     pub(crate) services: ServiceDesk,
+    /// NICs that services and stacks share, by name.
+    pub(crate) hubs: BTreeMap<String, Hub>,
     pub(crate) mux: Mux,
     /// What wakes the workers of queues that others send to, by the queue's number.
     pub(crate) bells: HashMap<u64, Arc<Bell>>,
@@ -127,7 +130,7 @@ impl Daemon {
             }
         }
         let opened = self.open_berths(&placement, &started)?;
-        let plan = self.plan(&next, placement, &started)?;
+        let plan = self.plan(&next, placement)?;
         self.harbour.extend(opened);
         self.workers.append(&mut started);
         let outcome = self.apply(next, plan);

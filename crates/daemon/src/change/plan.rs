@@ -5,7 +5,7 @@ use crate::bundle::Bundle;
 use crate::hooks::{Attributes, HookWish};
 use crate::make::{self, Retold, Seat};
 use crate::plant::{self, Placement, Plant, Trees};
-use crate::worker::{Running, Told};
+use crate::worker::Told;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tidegate_control::Fault;
 use tidegate_pipeline::metadata::{self, Layout, ModuleView, Scene};
@@ -13,17 +13,12 @@ use tidegate_pipeline::{Module, PortIndex};
 
 impl Daemon {
     /// Makes what is new and says who is told what; touches no worker.
-    pub(super) fn plan(
-        &mut self,
-        next: &Plant,
-        placement: Placement,
-        started: &BTreeMap<u8, Running>,
-    ) -> Result<Plan, Fault> {
+    pub(super) fn plan(&mut self, next: &Plant, placement: Placement) -> Result<Plan, Fault> {
         let layout = self.lay_out(next);
         let names: Vec<&String> = next.modules.keys().collect();
         let relocations =
             names.iter().map(|name| (*name).clone()).zip(layout.relocations(&self.layout)).collect();
-        let port_indices = self.port_places(&placement, started);
+        let port_indices = self.port_places(&placement);
         let hooks = self.hook_wishes(|module| attributes_of(module, next, &layout));
         let mut plan = Plan {
             told: told(next, &placement, &layout, &hooks),
@@ -147,25 +142,23 @@ impl Daemon {
         metadata::lay_out_after(&Scene { modules: &views }, &self.layout)
     }
 
-    /// The index that each port will have in its worker.
-    fn port_places(
-        &self,
-        placement: &Placement,
-        started: &BTreeMap<u8, Running>,
-    ) -> BTreeMap<String, PortIndex> {
-        let mut counts: BTreeMap<u8, usize> = BTreeMap::new();
+    /// The index that each port will have in its worker: the lowest that none has that stays.
+    fn port_places(&self, placement: &Placement) -> BTreeMap<String, PortIndex> {
         let mut indices = BTreeMap::new();
+        let mut taken: BTreeSet<(u8, usize)> = BTreeSet::new();
         for (port, wid) in &placement.ports {
             if self.placement.ports.get(port) == Some(wid)
                 && let Some(index) = self.port_indices.get(port)
             {
                 indices.insert(port.clone(), *index);
-                continue;
+                taken.insert((*wid, index.0));
             }
-            let running = self.workers.get(wid).or_else(|| started.get(wid));
-            let count = counts.entry(*wid).or_insert(running.map_or(0, |it| it.port_names.len()));
-            indices.insert(port.clone(), PortIndex(*count));
-            *count += 1;
+        }
+        for (port, wid) in &placement.ports {
+            if !indices.contains_key(port) {
+                let index = (0..).find(|index| taken.insert((*wid, *index))).unwrap_or_default();
+                indices.insert(port.clone(), PortIndex(index));
+            }
         }
         indices
     }

@@ -85,7 +85,7 @@ impl Daemon {
     }
 
     /// Makes a module and adds it to `plant`; it stays on the shelf until a change brings it to a worker.
-    pub(super) fn add_module(&mut self, plant: &mut Plant, name: &str, spec: &ModuleSpec) -> Outcome {
+    pub(crate) fn add_module(&mut self, plant: &mut Plant, name: &str, spec: &ModuleSpec) -> Outcome {
         let port = make::port_of(&spec.arg);
         if let Some(port) = port.as_ref().filter(|port| !plant.ports.contains_key(*port)) {
             return Err(Fault::new(Errno::ENODEV, format!("there is no port {port}: create it first")));
@@ -112,7 +112,7 @@ impl Daemon {
     }
 
     /// Takes modules off the shelf that no plant has, after a refused change.
-    pub(super) fn tidy_shelf(&mut self) {
+    pub(crate) fn tidy_shelf(&mut self) {
         let plant = &self.plant;
         self.shelf.retain(|serial, _| plant.modules.values().any(|module| module.serial == *serial));
     }

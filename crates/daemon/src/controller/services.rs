@@ -1,46 +1,23 @@
 //! Services: started beside what runs, listed, ended.
 
 use crate::Daemon;
-use crate::berth::{Berth, fault};
-use crate::plant::{ModuleWish, Plant, ServiceWish, WorkerWish};
+use crate::berth::fault;
+use crate::hub::{Hub, Opening, host_name};
+use crate::plant::Plant;
 use crate::services::Serving;
 use crate::worker::Shape;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_control::classes::{self, Driver, GateLimits, ModuleClass};
-use tidegate_control::controller::{
-    Ending, Job, ModuleSpec, Outcome, PortSpec, Prepared, ServiceSpec, Services,
-};
-use tidegate_control::proto::bess::{EmptyArg, PortIncArg, PortOutArg};
+use tidegate_control::controller::{Ending, Job, Outcome, Prepared, ServiceSpec, Services};
 use tidegate_control::proto::v1::{self, ReloadZonesResponse, Service, StartServiceResponse, service::State};
-use tidegate_control::{Errno, Fault, Kind, Message, generated_name};
+use tidegate_control::{Errno, Fault, generated_name};
 use tidegate_pipeline::Module;
 use tidegate_service::{
     Counted, Device, Endpoint, Lane, Line, Offer, Settings, Share, Source, Which, ZoneNews, attach_all, host,
     leave, share_out,
 };
 use tidegate_sys::cpu;
-
-/// The class of a service's host; no controller can make one.
-static STACK: ModuleClass = ModuleClass {
-    name: "Stack",
-    short_name: "stack",
-    arg: Kind::EmptyArg,
-    gates: GateLimits { inputs: 1, outputs: 1 },
-    help: "a host with web and name servers",
-    commands: &[],
-};
-
-/// The driver of a service's ports.
-static QUEUE: Driver = Driver {
-    name: "DeviceQueue",
-    short_name: "queue",
-    arg: Kind::EmptyArg,
-    help: "one queue of a service's device",
-};
-
-/// The highest number of a worker: services' own are taken from there down, pipelines' from 0 up.
-const WID_MAX: u8 = 63;
 
 /// What was read for a service.
 struct Read {
@@ -74,8 +51,11 @@ struct Rising {
     settings: Settings,
     devices: Arc<Vec<Device>>,
     /// For each worker, its queues.
-    seats: Vec<(u8, Share)>,
+    seats: Vec<Seat>,
 }
+
+/// A worker, and the queues that it has or is to have.
+type Seat = (u8, Vec<Lane>);
 
 impl Daemon {
     /// A name that no service has.
@@ -91,13 +71,16 @@ impl Daemon {
     }
 
     fn start(&mut self, read: Read) -> Outcome<StartServiceResponse> {
-        let Read { name, workers, settings, source, notes } = read;
+        let Read { name, workers, settings, source, mut notes } = read;
         let name = self.free_name(name.as_deref())?;
         let devices = Arc::new(attach_all(&settings, self.mux.ground(), &name).map_err(fault)?);
-        let shares = share_out(&settings, &devices);
-        let opened = source.open(&settings.config, shares.len()).map_err(fault);
+        let (open, shares) = self.share(&settings, &devices);
+        notes.extend(self.notes_of_open(&settings, &devices));
+        let opened = source.open(&settings.config, open.len() + shares.len()).map_err(fault);
         let outcome = opened.and_then(|offer| {
-            let seats = self.seat(&workers, shares, &settings)?;
+            check_open(&workers, &open)?;
+            let mut seats = self.seat(&workers, shares, &settings)?;
+            seats.extend(open);
             self.raise(Rising { name: name.clone(), settings, devices: Arc::clone(&devices), seats }, offer)
         });
         if let Err(refusal) = outcome {
@@ -111,8 +94,35 @@ impl Daemon {
         Ok(StartServiceResponse { name, services, notes })
     }
 
+    /// What of the devices is open already, by worker, and shares of the rest.
+    fn share(&self, settings: &Settings, devices: &[Device]) -> (Vec<Seat>, Vec<Share>) {
+        let wid_of = |lane: &Lane| {
+            let hub = self.hubs.get(&devices[lane.device].nic.name)?;
+            hub.seats.get(lane.queue as usize).copied()
+        };
+        let mut open: BTreeMap<u8, Vec<Lane>> = BTreeMap::new();
+        let mut shares = share_out(settings, devices);
+        for share in &mut shares {
+            for lane in share.lanes.iter().filter(|lane| wid_of(lane).is_some()) {
+                open.entry(wid_of(lane).unwrap_or_default()).or_default().push(*lane);
+            }
+            share.lanes.retain(|lane| wid_of(lane).is_none());
+        }
+        shares.retain(|share| !share.lanes.is_empty());
+        (open.into_iter().collect(), shares)
+    }
+
+    /// Settings that were settled when a device's queues were opened.
+    fn notes_of_open(&self, settings: &Settings, devices: &[Device]) -> Vec<String> {
+        let wanted = opening(settings);
+        let hubs = devices.iter().filter_map(|device| self.hubs.get(&device.nic.name));
+        let others = hubs.filter(|hub| hub.opening != wanted).map(|hub| hub.nic.name.as_str());
+        let note = |nic| format!("zero_copy, busy_poll and gso: {nic} is open already, as others wanted it");
+        others.map(note).collect()
+    }
+
     /// Gives each share a worker: one that is named, or a new one.
-    fn seat(&mut self, named: &[u8], shares: Vec<Share>, settings: &Settings) -> Outcome<Vec<(u8, Share)>> {
+    fn seat(&mut self, named: &[u8], shares: Vec<Share>, settings: &Settings) -> Outcome<Vec<Seat>> {
         if named.is_empty() {
             return self.start_workers(shares, settings);
         }
@@ -129,17 +139,15 @@ impl Daemon {
                 return Err(Fault::invalid(text));
             }
         }
-        Ok(named.iter().copied().zip(shares).collect())
+        Ok(named.iter().copied().zip(shares.into_iter().map(|share| share.lanes)).collect())
     }
 
     /// Workers of the service's own, from the last core down as `tidegate serve` has it.
-    fn start_workers(&mut self, shares: Vec<Share>, settings: &Settings) -> Outcome<Vec<(u8, Share)>> {
+    fn start_workers(&mut self, shares: Vec<Share>, settings: &Settings) -> Outcome<Vec<Seat>> {
         let (cores, config) = (cpu::allowed(), settings.worker_config());
         let mut next = self.plant.clone();
         let mut seats = Vec::new();
         for (number, share) in shares.into_iter().enumerate() {
-            let free = (0..=WID_MAX).rev().find(|wid| !next.workers.contains_key(wid));
-            let wid = free.ok_or_else(|| Fault::new(Errno::ENOSPC, "all 64 workers are in use"))?;
             let core = cores.get((cores.len().max(1) - 1).saturating_sub(number)).copied().unwrap_or(0);
             let shape = Shape {
                 pool_size: share.pool_size,
@@ -147,25 +155,21 @@ impl Daemon {
                 batch_len: config.batch_len,
                 idle: config.idle,
             };
-            let wish = WorkerWish { is_of_service: true, shape, ..WorkerWish::on(core as u32) };
-            next.workers.insert(wid, wish);
-            seats.push((wid, share));
+            seats.push((next.add_worker(core, shape)?, share.lanes));
         }
         self.change_to(next)?;
         Ok(seats)
     }
 
-    /// Brings hosts and ports to their workers, and frames to them.
+    /// Brings hosts to the workers of their queues, and frames to them.
     fn raise(&mut self, rising: Rising, offer: Offer) -> Outcome {
-        let mut next = self.plant.clone();
-        let (mut wish, mut hosts) = (ServiceWish::default(), Vec::new());
-        for (wid, share) in &rising.seats {
-            for lane in &share.lanes {
-                let module = self.add_lane(&mut next, &rising, &offer, *wid, *lane, &mut wish)?;
-                hosts.push((*wid, module));
-            }
+        let (mut next, mut hubs, mut hosts) = (self.plant.clone(), Vec::new(), Vec::new());
+        for number in 0..rising.devices.len() {
+            let hub = self.raise_on(&mut next, &rising, number, &offer)?;
+            let names = (0..hub.seats.len()).map(|queue| host_name(&rising.name, &hub.nic.name, queue));
+            hosts.extend(hub.seats.iter().copied().zip(names));
+            hubs.push(hub);
         }
-        next.services.insert(rising.name.clone(), wish);
         let Rising { name, settings, devices, .. } = rising;
         let endpoints: Vec<Endpoint> = devices.iter().flat_map(|device| device.listen.clone()).collect();
         let serving = Serving {
@@ -179,72 +183,50 @@ impl Daemon {
         };
         self.services.serving.insert(name, serving);
         self.change_to(next)?;
+        hubs.into_iter().for_each(|hub| self.settle_hub(hub));
         devices.iter().try_for_each(|device| device.holding.claim()).map_err(|error| fault(error.into()))
     }
 
-    /// One queue of one device: port_in -> host -> port_out. The host's name comes back.
-    fn add_lane(
-        &mut self,
-        next: &mut Plant,
-        rising: &Rising,
-        offer: &Offer,
-        wid: u8,
-        lane: Lane,
-        wish: &mut ServiceWish,
-    ) -> Outcome<String> {
-        let Some(running) = self.workers.get(&wid) else {
-            return Err(Fault::missing(format!("there is no worker {wid}: add it first")));
-        };
-        let Rising { name, settings, devices, .. } = rising;
-        let device = &devices[lane.device];
-        let module = host(settings, device, offer, &running.waker).map_err(fault)?;
-        let place = format!("{name}/{}/{}", device.nic.name, lane.queue);
-        next.ports.insert(place.clone(), port_spec(&place));
-        wish.ports.insert(place.clone());
-        let berth = Berth {
-            nic: Arc::clone(&device.nic),
-            _holding: None,
-            queue: lane.queue,
-            xsk: settings.xsk(),
-            gso: settings.config.gso,
-        };
-        self.berths.insert(place.clone(), berth);
-        let part = |part: &str| format!("{place}/{part}");
-        let receive = PortIncArg { port: place.clone(), ..PortIncArg::default() };
-        self.add_part(next, &part("in"), "PortInc", receive.into())?;
-        self.add_part(next, &part("out"), "PortOut", PortOutArg { port: place.clone() }.into())?;
-        self.add_host(next, &part("stack"), Box::new(module));
-        for end in ["in", "stack", "out"] {
-            wish.modules.insert(part(end), wid);
+    /// A host on each queue of a device, whose queues are opened if they are not.
+    fn raise_on(&mut self, next: &mut Plant, rising: &Rising, number: usize, offer: &Offer) -> Outcome<Hub> {
+        let Rising { name, settings, devices, seats } = rising;
+        let device = &devices[number];
+        let mut wids: Vec<(u32, u8)> = seats
+            .iter()
+            .flat_map(|(wid, lanes)| lanes.iter().map(move |lane| (lane, *wid)))
+            .filter(|(lane, _)| lane.device == number)
+            .map(|(lane, wid)| (lane.queue, wid))
+            .collect();
+        wids.sort_unstable();
+        let wids: Vec<u8> = wids.into_iter().map(|(_, wid)| wid).collect();
+        let mut modules: Vec<Box<dyn Module>> = Vec::new();
+        for wid in &wids {
+            let running = self.workers.get(wid);
+            let running =
+                running.ok_or_else(|| Fault::missing(format!("there is no worker {wid}: add it first")))?;
+            modules.push(Box::new(host(settings, device, offer, &running.waker).map_err(fault)?));
         }
-        next.links.insert((part("in"), 0), (part("stack"), 0));
-        next.links.insert((part("stack"), 0), (part("out"), 0));
-        Ok(part("stack"))
+        let hub = self.hubs.get(&device.nic.name).cloned();
+        let mut hub = hub.map_or_else(|| self.open_hub(next, &device.nic, wids, opening(settings)), Ok)?;
+        let tuples = device.listen.iter().flat_map(|endpoint| endpoint.tuples());
+        self.join_service(next, &mut hub, name, tuples, modules)?;
+        Ok(hub)
     }
+}
 
-    fn add_part(&mut self, next: &mut Plant, name: &str, class: &str, arg: Message) -> Outcome {
-        let class = classes::module(class);
-        let class = class.ok_or_else(|| Fault::new(Errno::EIO, "a class is missing, please report it"))?;
-        self.add_module(next, name, &ModuleSpec { name: None, class, arg })
-    }
+/// Named workers must be those that a device's open queues are on.
+fn check_open(named: &[u8], open: &[Seat]) -> Outcome {
+    let strange = open.iter().find(|(wid, _)| !named.is_empty() && !named.contains(wid));
+    strange.map_or(Ok(()), |(wid, _)| {
+        let text = format!(
+            "the device's queues are open on worker {wid} for others: start the service there, or name no workers"
+        );
+        Err(Fault::new(Errno::EBUSY, text))
+    })
+}
 
-    fn add_host(&mut self, next: &mut Plant, name: &str, module: Box<dyn Module>) {
-        let serial = self.serial();
-        let wish = ModuleWish {
-            class: &STACK,
-            arg: EmptyArg {}.into(),
-            serial,
-            gates: module.gates(),
-            attributes: module.attributes().to_vec(),
-            task_count: module.task_count() as u32,
-            port: None,
-            said: Vec::new(),
-            planned: Vec::new(),
-            is_told_later: false,
-        };
-        self.shelf.insert(serial, module);
-        next.modules.insert(name.to_owned(), wish);
-    }
+fn opening(settings: &Settings) -> Opening {
+    Opening { xsk: settings.xsk(), gso: settings.config.gso }
 }
 
 fn missing(name: &str) -> Fault {
@@ -257,18 +239,6 @@ fn zone_news(service: &str, news: ZoneNews) -> v1::ZoneNews {
         zone: news.zone,
         serial: news.serial,
         fault: news.fault.unwrap_or_default(),
-    }
-}
-
-fn port_spec(name: &str) -> PortSpec {
-    PortSpec {
-        name: Some(name.to_owned()),
-        driver: &QUEUE,
-        arg: EmptyArg {}.into(),
-        rx_queues: 1,
-        tx_queues: 1,
-        rx_descriptors: None,
-        tx_descriptors: None,
     }
 }
 

@@ -14,8 +14,9 @@ use tidegate_wire::egress::EgressVerdict;
 impl Stacks for Daemon {
     fn reserve_tuple(&mut self, spec: ReservationSpec) -> Outcome<String> {
         let ReservationSpec { tuple, device, uid, grade } = spec;
-        let unknown =
-            |name: &str| Fault::invalid(format!("grade is {}: it may be queue or veth", name.escape_debug()));
+        let unknown = |name: &str| {
+            Fault::invalid(format!("grade is {}: it may be queue, veth or memif", name.escape_debug()))
+        };
         let grade = grade.map(|name| Grade::named(&name).ok_or_else(|| unknown(&name))).transpose()?;
         let device = device.map_or_else(|| device_of(tuple), Ok)?;
         let reserved = desk(self)?.reserve(&device, of_spec(tuple), Reservation { uid, grade });
@@ -24,21 +25,25 @@ impl Stacks for Daemon {
     }
 
     fn release_tuple(&mut self, tuple: TupleSpec) -> Outcome {
-        desk(self)?.release(of_spec(tuple)).map_err(|error| fault(error.into()))
+        let released = self.with_desk(|desk, daemon| desk.release(of_spec(tuple), daemon));
+        released.ok_or_else(unserved)?.map_err(|error| fault(error.into()))
     }
 
     fn stacks(&mut self) -> Outcome<ListStacksResponse> {
-        let desk = desk(self)?;
-        Ok(ListStacksResponse {
+        let listed = self.with_desk(|desk, daemon| ListStacksResponse {
             bindings: desk.bindings().into_iter().map(of_binding).collect(),
-            stacks: desk.stacks().iter().map(of_stack).collect(),
-        })
+            stacks: desk.stacks(daemon).iter().map(of_stack).collect(),
+        });
+        listed.ok_or_else(unserved)
     }
 }
 
 fn desk(daemon: &mut Daemon) -> Outcome<&mut Desk> {
-    let text = "this daemon serves no stacks of other processes: start it with --mux";
-    daemon.mux.desk().ok_or_else(|| Fault::unsupported(text))
+    daemon.mux.desk().ok_or_else(unserved)
+}
+
+fn unserved() -> Fault {
+    Fault::unsupported("this daemon serves no stacks of other processes: start it with --mux")
 }
 
 fn of_spec(spec: TupleSpec) -> Tuple {

@@ -18,8 +18,8 @@ fn missing(wid: u8) -> Fault {
 
 /// What hangs from a worker, in words.
 fn held_by(plant: &Plant, wid: u8) -> Option<String> {
-    if let Some(service) = plant.service_on(wid) {
-        return Some(format!("service {service}"));
+    if let Some(owner) = plant.owner_on(wid) {
+        return Some(owner.to_string());
     }
     let is_here = |above: &Above| plant.worker_of(above) == Some(wid);
     if let Some(class) = plant.classes.iter().find(|class| is_here(&class.place.above)) {

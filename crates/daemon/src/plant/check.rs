@@ -59,12 +59,11 @@ fn check_classes(plant: &Plant) -> Result<(), Fault> {
 
 /// A service's tasks may be in any class of their worker, and of no other.
 fn check_seats(plant: &Plant) -> Result<(), Fault> {
-    for (service, wish) in &plant.services {
+    for (owner, wish) in plant.parts() {
         for (module, wid) in &wish.modules {
             let task_count = plant.modules.get(module).map_or(0, |module| module.task_count);
             if (0..task_count).any(|task| plant.worker_of_task(module, task) != Some(*wid)) {
-                let text =
-                    format!("tasks of {module} stay on worker {wid}, where service {service} was started");
+                let text = format!("tasks of {module} stay on worker {wid}, where {owner} was started");
                 return Err(Fault::new(Errno::EBUSY, text));
             }
         }

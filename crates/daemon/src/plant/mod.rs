@@ -8,7 +8,7 @@ mod trees;
 
 pub(crate) use check::check;
 pub(crate) use place::{Placement, Violation, place, place_as_far_as_may_be};
-pub(crate) use services::ServiceWish;
+pub(crate) use services::PartWish;
 pub(crate) use trees::{Leaf, Trees, fault as class_fault, sync};
 
 use crate::make::{self, Retold};
@@ -78,7 +78,9 @@ pub(crate) struct Plant {
     /// Tasks that somebody placed, by module and number.
     pub(crate) tasks: BTreeMap<(String, u32), Place>,
     /// Services, and what of all this is theirs.
-    pub(crate) services: BTreeMap<String, ServiceWish>,
+    pub(crate) services: BTreeMap<String, PartWish>,
+    /// NICs that services and stacks share, and what of all this is for that.
+    pub(crate) hubs: BTreeMap<String, PartWish>,
 }
 
 impl Plant {

@@ -1,41 +1,71 @@
-//! What of a plant belongs to services: calls about the pipeline leave it alone.
+//! What of a plant belongs to services and to what they and stacks share: calls about the pipeline leave it alone.
 
 use super::Plant;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use tidegate_control::controller::Above;
 use tidegate_control::{Errno, Fault};
 
-/// A service's part of the plant.
+/// A part of the plant that is not the pipeline's: a service's, or a NIC's with the stacks on it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ServiceWish {
+pub(crate) struct PartWish {
     /// Its modules, and the worker of each.
     pub(crate) modules: BTreeMap<String, u8>,
     pub(crate) ports: BTreeSet<String>,
 }
 
+/// Whose a part is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Owner<'p> {
+    Service(&'p str),
+    /// What services and stacks share on it.
+    Nic(&'p str),
+}
+
+impl fmt::Display for Owner<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Service(name) => write!(f, "service {name}"),
+            Self::Nic(name) => write!(f, "what services and stacks share on {name}"),
+        }
+    }
+}
+
 impl Plant {
-    /// The service that has that module or port.
-    pub(crate) fn owner(&self, name: &str) -> Option<&str> {
-        let has = |wish: &ServiceWish| wish.modules.contains_key(name) || wish.ports.contains(name);
-        self.services.iter().find(|(_, wish)| has(wish)).map(|(service, _)| service.as_str())
+    /// All parts, with their owners.
+    pub(super) fn parts(&self) -> impl Iterator<Item = (Owner<'_>, &PartWish)> {
+        let services = self.services.iter().map(|(name, wish)| (Owner::Service(name.as_str()), wish));
+        services.chain(self.hubs.iter().map(|(name, wish)| (Owner::Nic(name.as_str()), wish)))
     }
 
-    /// The worker of a service's module.
+    /// Whose that module or port is, if not the pipeline's.
+    pub(crate) fn owner(&self, name: &str) -> Option<Owner<'_>> {
+        let has = |wish: &PartWish| wish.modules.contains_key(name) || wish.ports.contains(name);
+        self.parts().find(|(_, wish)| has(wish)).map(|(owner, _)| owner)
+    }
+
+    /// The worker of a module that is not the pipeline's.
     pub(super) fn seat_of(&self, module: &str) -> Option<u8> {
-        self.services.values().find_map(|wish| wish.modules.get(module)).copied()
+        self.parts().find_map(|(_, wish)| wish.modules.get(module)).copied()
     }
 
-    /// A service that runs on a worker.
-    pub(crate) fn service_on(&self, wid: u8) -> Option<&str> {
-        let is_there = |wish: &ServiceWish| wish.modules.values().any(|seat| *seat == wid);
-        self.services.iter().find(|(_, wish)| is_there(wish)).map(|(service, _)| service.as_str())
+    /// Who runs on a worker beside the pipeline.
+    pub(crate) fn owner_on(&self, wid: u8) -> Option<Owner<'_>> {
+        let is_there = |wish: &PartWish| wish.modules.values().any(|seat| *seat == wid);
+        self.parts().find(|(_, wish)| is_there(wish)).map(|(owner, _)| owner)
+    }
+
+    /// The workers that others than the pipeline run on.
+    fn used_workers(&self) -> BTreeSet<u8> {
+        self.parts().flat_map(|(_, wish)| wish.modules.values().copied()).collect()
     }
 
     /// Refuses to touch what is a service's.
     pub(crate) fn check_free(&self, what: &str, name: &str) -> Result<(), Fault> {
         match self.owner(name) {
             None => Ok(()),
-            Some(service) => {
-                let text = format!("{what} {name} is part of service {service}: stop that first");
+            Some(owner) => {
+                let text = format!("{what} {name} is part of {owner}: stop that first");
                 Err(Fault::new(Errno::EBUSY, text))
             }
         }
@@ -52,8 +82,7 @@ impl Plant {
 
     /// Takes all workers away that no service runs on, all classes, and the places of tasks.
     pub(crate) fn clear_workers(&mut self) {
-        let used: BTreeSet<u8> =
-            self.services.values().flat_map(|wish| wish.modules.values().copied()).collect();
+        let used = self.used_workers();
         self.workers.retain(|wid, _| used.contains(wid));
         self.classes.clear();
         self.tasks.clear();
@@ -78,12 +107,34 @@ impl Plant {
     /// Takes a service away, with all that is its own.
     pub(crate) fn remove_service(&mut self, service: &str) {
         let wish = self.services.remove(service).unwrap_or_default();
+        self.remove_part(&wish);
+    }
+
+    /// Takes away what services and stacks shared on a NIC.
+    pub(crate) fn remove_hub(&mut self, nic: &str) {
+        let wish = self.hubs.remove(nic).unwrap_or_default();
+        self.remove_part(&wish);
+    }
+
+    fn remove_part(&mut self, wish: &PartWish) {
         wish.modules.keys().for_each(|module| self.remove_module(module));
         wish.ports.iter().for_each(|port| {
             self.ports.remove(port);
         });
-        let used: BTreeSet<u8> =
-            self.services.values().flat_map(|wish| wish.modules.values().copied()).collect();
+        let used = self.used_workers();
         self.workers.retain(|wid, worker| !worker.is_of_service || used.contains(wid));
+        self.remove_homeless_classes();
+    }
+
+    /// Takes classes away whose worker is gone, and the places of tasks there.
+    fn remove_homeless_classes(&mut self) {
+        let is_gone =
+            |above: &Above| self.worker_of(above).is_some_and(|wid| !self.workers.contains_key(&wid));
+        let classes = self.classes.iter().filter(|class| is_gone(&class.place.above));
+        let classes: Vec<String> = classes.map(|class| class.name.clone()).collect();
+        let tasks = self.tasks.iter().filter(|(_, place)| is_gone(&place.above));
+        let tasks: Vec<(String, u32)> = tasks.map(|(task, _)| task.clone()).collect();
+        self.classes.retain(|class| !classes.contains(&class.name));
+        self.tasks.retain(|task, _| !tasks.contains(task));
     }
 }

@@ -9,10 +9,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tidegate_bpf::Tuple;
-use tidegate_mux::Desk;
 use tidegate_mux::client::{Attachment, ClientError, attach};
 use tidegate_mux::registry::{Grade, Wanted};
 use tidegate_mux::server::Server;
+use tidegate_mux::{Desk, NoCarrier};
 use tidegate_packet::{Batch, Pool};
 use tidegate_port::{AfXdpPort, Port};
 use tidegate_sys::ethtool::{Ethtool, Offload};
@@ -78,14 +78,14 @@ impl World {
         let (ready, is_ready) = crossbeam_channel::bounded(1);
         let thread = std::thread::spawn(move || {
             host.run(|| {
-                let mut desk = Desk::open(state, pins).expect("root");
+                let mut desk = Desk::open(state, pins, None, &mut NoCarrier).expect("root");
                 let (server, events) = Server::start(&path).expect("a socket");
                 ready.send(()).expect("somebody waits");
                 while !AtomicBool::load(&told, Ordering::Relaxed) {
                     if let Ok(event) = events.recv_timeout(Duration::from_millis(5)) {
-                        desk.on_event(event);
+                        desk.on_event(event, &mut NoCarrier);
                     }
-                    desk.expire(Instant::now());
+                    desk.expire(Instant::now(), &mut NoCarrier);
                 }
                 drop((server, events));
                 desk.leave();

@@ -5,7 +5,7 @@
 //!   connect/accept, talk  --> slot n: link, epoch + 1 --> takes the link at its next rx or tx
 //!   peer gone             --> slot n: none, epoch + 1 --> drops its link
 //! ```
-//! A change of a slot raises its event, or that of the link that ends, so that a port asleep notices.
+//! A change of a slot raises its event, so that a port asleep notices.
 
 use std::fmt::Display;
 use std::io;
@@ -22,7 +22,7 @@ use super::link::Link;
 use super::session::{Session, SessionEnd};
 use super::{client, server};
 use crate::talker::{Conversation, Talker};
-use crate::wake::{is_ready, is_signalled};
+use crate::wake::is_signalled;
 
 /// What goes on with an interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,9 +41,7 @@ struct Slot {
     /// Rises with each change.
     epoch: AtomicU32,
     link: Mutex<Option<Link>>,
-    /// What the current link's port may sleep on.
-    sleeps_on: Mutex<Option<Arc<EventFd>>>,
-    /// What a port without a link sleeps on.
+    /// Readable from a change until it is taken: both happen while `link` is locked.
     changed: EventFd,
 }
 
@@ -63,12 +61,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Shared {
     fn new(queue_count: u16) -> io::Result<Shared> {
         let slot = || -> io::Result<Slot> {
-            Ok(Slot {
-                epoch: AtomicU32::new(0),
-                link: Mutex::default(),
-                sleeps_on: Mutex::default(),
-                changed: EventFd::new()?,
-            })
+            Ok(Slot { epoch: AtomicU32::new(0), link: Mutex::default(), changed: EventFd::new()? })
         };
         let slots = (0..queue_count).map(|_| slot()).collect::<io::Result<_>>()?;
         Ok(Shared { slots, status: Mutex::default(), stop: EventFd::new()? })
@@ -84,12 +77,12 @@ impl Shared {
         self.slots.get(queue).map_or(0, |slot| slot.epoch.load(Ordering::Acquire))
     }
 
-    /// Takes a queue's link, if there is one.
-    pub(super) fn take(&self, queue: usize) -> Option<Link> {
-        let slot = self.slots.get(queue)?;
-        // Cleared first: what changes afterwards is signalled again.
+    /// Takes a queue's link, if there is one, and says which it is. What changes afterwards is signalled anew.
+    pub(super) fn take(&self, queue: usize) -> (u32, Option<Link>) {
+        let Some(slot) = self.slots.get(queue) else { return (0, None) };
+        let mut held = lock(&slot.link);
         let _ = slot.changed.clear();
-        lock(&slot.link).take()
+        (slot.epoch.load(Ordering::Acquire), held.take())
     }
 
     pub(super) fn changed(&self, queue: usize) -> Option<&EventFd> {
@@ -97,15 +90,11 @@ impl Shared {
     }
 
     fn put(&self, slot: &Slot, link: Option<Link>) {
-        let sleeps_on = link.as_ref().map(|link| Arc::clone(link.receiver.event()));
-        *lock(&slot.link) = link;
-        slot.epoch.fetch_add(1, Ordering::Release);
-        let before = std::mem::replace(&mut *lock(&slot.sleeps_on), sleeps_on);
-        // Events at their maximum are readable, which is all that is wanted.
+        let mut held = lock(&slot.link);
+        *held = link;
+        // An event at its maximum is readable, which is all that is wanted.
         let _ = slot.changed.signal();
-        if let Some(event) = before.filter(|event| is_ready(event, Interest::WRITE)) {
-            let _ = event.signal();
-        }
+        slot.epoch.fetch_add(1, Ordering::Release);
     }
 
     fn come_up(&self, links: Vec<Link>, peer: String) {

@@ -2,10 +2,12 @@
 //!
 //! Invariant: while there is no link, nothing is received, and what is sent is lost and counted, as on a link that is down.
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use tidegate_packet::{BATCH_LEN_MAX, Batch, Pool};
+use tidegate_sys::event::Epoll;
 
 use super::config::{MemifConfig, MemifError};
 use super::control::{Control, MemifStatus};
@@ -16,23 +18,43 @@ use crate::{Port, PortCounters};
 pub fn open_memif(config: MemifConfig) -> Result<Vec<MemifPort>, MemifError> {
     config.check()?;
     let (queue_count, frame_len_max) = (config.queue_count, config.frame_len_max);
+    let socket = config.socket.clone();
     let control = Arc::new(Control::start(config)?);
-    let port = |queue| MemifPort {
-        control: Arc::clone(&control),
-        queue: usize::from(queue),
-        epoch: 0,
-        link: None,
-        frame_len_max,
-        counters: PortCounters::default(),
+    let port = |queue| {
+        let queue = usize::from(queue);
+        Ok(MemifPort {
+            waits: waits(&control, queue)?,
+            control: Arc::clone(&control),
+            queue,
+            epoch: 0,
+            link: None,
+            frame_len_max,
+            counters: PortCounters::default(),
+        })
     };
-    Ok((0..queue_count).map(port).collect())
+    let ports: io::Result<_> = (0..queue_count).map(port).collect();
+    ports.map_err(|source| MemifError::Resources { socket, source })
 }
+
+/// A set that is ready when the queue's link changes.
+fn waits(control: &Control, queue: usize) -> io::Result<Epoll> {
+    let waits = Epoll::new()?;
+    if let Some(changed) = control.shared.changed(queue) {
+        waits.add(changed.as_fd(), CHANGED_KEY)?;
+    }
+    Ok(waits)
+}
+
+const CHANGED_KEY: u64 = 0;
+const LINK_KEY: u64 = 1;
 
 /// One ring pair of a memif interface.
 #[derive(Debug)]
 pub struct MemifPort {
     control: Arc<Control>,
     queue: usize,
+    /// What is slept on: one descriptor, whatever becomes of links, for those who ask for it once.
+    waits: Epoll,
     /// Of the link below.
     epoch: u32,
     link: Option<Link>,
@@ -54,12 +76,24 @@ impl MemifPort {
     /// Takes over what the control thread has changed.
     #[inline]
     fn renew(&mut self) {
-        let epoch = self.control.shared.epoch(self.queue);
-        if epoch != self.epoch {
-            self.epoch = epoch;
-            self.link = self.control.shared.take(self.queue);
-            self.counters.syscall_count += 1;
+        if self.control.shared.epoch(self.queue) != self.epoch {
+            self.take_link();
         }
+    }
+
+    #[cold]
+    fn take_link(&mut self) {
+        let event = |link: &Link| Arc::clone(link.receiver.event());
+        if let Some(old) = self.link.as_ref().map(event) {
+            // Before it is closed: the peer may have it still. It was added, or is not there to wait for.
+            let _ = self.waits.remove(old.as_fd());
+        }
+        (self.epoch, self.link) = self.control.shared.take(self.queue);
+        if let Some(new) = self.link.as_ref().map(event) {
+            // The kernel has no memory left: the link works for those who look.
+            let _ = self.waits.add(new.as_fd(), LINK_KEY);
+        }
+        self.counters.syscall_count += 3;
     }
 }
 
@@ -93,10 +127,7 @@ impl Port for MemifPort {
     }
 
     fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
-        match &self.link {
-            Some(link) => Some(link.receiver.event().as_fd()),
-            None => self.control.shared.changed(self.queue).map(|event| event.as_fd()),
-        }
+        Some(self.waits.as_fd())
     }
 
     fn frame_len_max(&self) -> usize {

@@ -41,7 +41,7 @@ pub struct BusyPoll {
 }
 
 /// How a socket is made.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct XskConfig {
     /// Who copies.
     pub mode: BindMode,
