@@ -188,7 +188,7 @@ impl<'a> Books<'a> {
     }
 
     fn of_service(&self) -> (u64, u64) {
-        let request = GetPortStatsRequest { name: format!("line/{DEVICE}/0") };
+        let request = GetPortStatsRequest { name: format!("{DEVICE}/0") };
         let stats = self.host.client().get_port_stats(request).expect("the service's port");
         let (inc, out) = (stats.inc.unwrap_or_default(), stats.out.unwrap_or_default());
         (inc.packets, out.packets)
